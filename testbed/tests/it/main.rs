@@ -1,0 +1,6 @@
+//! Real servers are started, stopped, killed and started again, and nothing is left behind.
+
+mod nats;
+mod postgres;
+mod process;
+mod support;

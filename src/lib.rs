@@ -41,7 +41,7 @@ pub use trellis_macros::{contract, event, group};
 pub mod __private {
     pub use crate::event::{Event, EventDeclaration, EventHandle};
     pub use crate::group::{Group, GroupDeclaration, Mount, Registrar, Replay};
-    pub use crate::handler::On;
+    pub use crate::handler::{On, Service};
     pub use crate::manifest::{Contract, Manifest, ManifestBuilder};
     pub use ::core;
     pub use ::std;

@@ -1,0 +1,53 @@
+//! Declarations → tokens. Thin: one impl and one field per declaration; behaviour is in `trellis`.
+mod event;
+mod facade;
+mod group;
+mod manifest;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::Path;
+
+use crate::model::{Contract, Module};
+
+pub(crate) fn expand(contract: &Contract) -> TokenStream {
+    let Contract { module, body, events, groups, .. } = contract;
+    let Module { attrs, inner_attrs, vis, mod_token, ident } = module;
+    let events = events.iter().map(|one| event::implement(contract, one));
+    let groups = groups.iter().map(|one| group::implement(contract, one));
+    let facade = facade::events(contract);
+    let marker = manifest::marker(contract);
+    quote! {
+        #(#attrs)*
+        #vis #mod_token #ident {
+            #(#inner_attrs)*
+            #(#body)*
+            #(#events)*
+            #(#groups)*
+            #facade
+            #marker
+        }
+    }
+}
+
+/// Where generated code finds what it names, seen from the contract module.
+fn private(krate: &Path) -> TokenStream {
+    quote!(#krate::__private)
+}
+
+/// The same, seen from a module inside the contract module.
+fn private_from_inside(krate: &Path) -> TokenStream {
+    let mut path = krate.clone();
+    let relative = path.leading_colon.is_none().then(|| path.segments.first_mut()).flatten();
+    match relative {
+        Some(first) if first.ident == "self" => {
+            first.ident = syn::Ident::new("super", first.ident.span());
+            private(&path)
+        }
+        Some(first) if first.ident == "super" => {
+            let private = private(&path);
+            quote!(super::#private)
+        }
+        _ => private(&path),
+    }
+}

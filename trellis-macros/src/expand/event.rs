@@ -1,0 +1,32 @@
+//! One `impl Event` per event.
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+
+use super::private;
+use crate::model::{Contract, Event};
+
+// Spanned at the type, so that what the compiler says of the impl, it says there.
+pub(super) fn implement(contract: &Contract, event: &Event) -> TokenStream {
+    let private = private(&contract.args.krate);
+    let id = &contract.args.id;
+    let (ident, name, cfgs) = (&event.declared.ident, &event.declared.name, &event.declared.cfgs);
+    let payload = match &event.payload {
+        Some(payload) => quote!(#payload),
+        None => quote!(#ident),
+    };
+    let wires: Vec<&str> = event.params.iter().map(|param| param.wire.as_str()).collect();
+    let params = (!wires.is_empty()).then(|| quote!(.params(&[#(#wires),*])));
+    let order_by = event.order_by.as_ref().map(|field| {
+        let wire = &field.wire;
+        quote!(.order_by(#wire))
+    });
+    quote_spanned! {ident.span()=>
+        #(#cfgs)*
+        #[automatically_derived]
+        impl #private::Event for #ident {
+            type Payload = #payload;
+            const DECLARATION: #private::EventDeclaration =
+                #private::EventDeclaration::new(#id, #name) #params #order_by;
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The facade: `orders.created` → `ctx.event.orders.created`, one struct per group of the path.
+use std::collections::BTreeMap;
+
+use heck::ToUpperCamelCase;
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::{Ident, Visibility};
+
+use super::{private, private_from_inside};
+use crate::model::{Contract, Event};
+
+pub(super) fn events(contract: &Contract) -> TokenStream {
+    let mut facade = Facade::default();
+    facade.type_names.insert(Vec::new(), "Root".to_owned());
+    facade.structs.push(Struct::default());
+    for event in contract.events.iter().filter(|event| event.in_facade) {
+        facade.add(event);
+    }
+    let module = facade_module(contract);
+    let structs = facade.structs.iter().map(|one| facade.expand(one, contract));
+    let doc = format!("The facade at `ctx.event`: the events of `{}`.", contract.args.id.value());
+    let std = private(&contract.args.krate);
+    let constant = (!contract.taken.constant).then(|| {
+        quote! {
+            /// The facade at `ctx.event`, for use where there is no context.
+            #[allow(dead_code)]
+            pub static EVENT: #std::std::sync::LazyLock<#module::Root> =
+                #std::std::sync::LazyLock::new(#std::std::default::Default::default);
+        }
+    });
+    quote! {
+        #[doc = #doc]
+        #[allow(dead_code)]
+        pub mod #module { #(#structs)* }
+        #constant
+    }
+}
+
+/// The module that holds the facade; hidden where the caller has taken its name.
+pub(super) fn facade_module(contract: &Contract) -> Ident {
+    Ident::new(if contract.taken.facade { "__event" } else { "event" }, Span::call_site())
+}
+
+#[derive(Default)]
+struct Facade<'a> {
+    structs: Vec<Struct<'a>>,
+    type_names: BTreeMap<Vec<String>, String>,
+}
+
+/// One group of the path, with its fields in declared order.
+#[derive(Default)]
+struct Struct<'a> {
+    path: Vec<String>,
+    groups: Vec<String>,
+    events: Vec<(String, &'a Event)>,
+}
+
+impl<'a> Facade<'a> {
+    fn add(&mut self, event: &'a Event) {
+        let name = event.declared.name.value();
+        let mut path: Vec<String> = name.split('.').map(str::to_owned).collect();
+        let Some(leaf) = path.pop() else { return };
+        for depth in 0..path.len() {
+            let (parent, rest) = path.split_at(depth);
+            let Some(token) = rest.first() else { continue };
+            let group = self.group(parent);
+            if !group.groups.contains(token) {
+                group.groups.push(token.clone());
+            }
+        }
+        self.group(&path).events.push((leaf, event));
+    }
+
+    fn group(&mut self, path: &[String]) -> &mut Struct<'a> {
+        let at = self.structs.iter().position(|one| one.path == path).unwrap_or_else(|| {
+            self.name_type(path);
+            self.structs.push(Struct { path: path.to_vec(), ..Struct::default() });
+            self.structs.len() - 1
+        });
+        #[allow(clippy::indexing_slicing, reason = "found or pushed above")]
+        &mut self.structs[at]
+    }
+
+    /// `["orders", "lines"]` → `OrdersLines`, unless another path has that name already.
+    fn name_type(&mut self, path: &[String]) {
+        let wanted = path.join("_").to_upper_camel_case();
+        let mut name = wanted.clone();
+        let mut next = 2;
+        while name == "Self" || self.type_names.values().any(|taken| *taken == name) {
+            name = format!("{wanted}{next}");
+            next += 1;
+        }
+        self.type_names.insert(path.to_vec(), name);
+    }
+
+    fn type_name(&self, path: &[String]) -> Ident {
+        let name = self.type_names.get(path).map_or("Root", String::as_str);
+        Ident::new(name, Span::call_site())
+    }
+
+    fn expand(&self, one: &Struct, contract: &Contract) -> TokenStream {
+        let private = private_from_inside(&contract.args.krate);
+        let name = self.type_name(&one.path);
+        let groups = one.groups.iter().map(|token| {
+            let mut path = one.path.clone();
+            path.push(token.clone());
+            let (field, ty) = (Ident::new(token, Span::call_site()), self.type_name(&path));
+            let doc = format!("`{}.*`", path.join("."));
+            quote!(#[doc = #doc] pub #field: #ty)
+        });
+        let events = one.events.iter().map(|(token, event)| leaf(token, event, &private));
+        let doc = match one.path.as_slice() {
+            [] => "All events.".to_owned(),
+            path => format!("Events `{}.*`.", path.join(".")),
+        };
+        quote! {
+            #[doc = #doc]
+            #[#private::core::prelude::v1::derive(
+                #private::core::clone::Clone,
+                #private::core::marker::Copy,
+                #private::core::default::Default,
+                #private::core::fmt::Debug,
+            )]
+            pub struct #name { #(#groups,)* #(#events,)* }
+        }
+    }
+}
+
+// Named at the literal, so that "go to definition" lands on the declaration.
+fn leaf(token: &str, event: &Event, private: &TokenStream) -> TokenStream {
+    let declared = &event.declared;
+    let (marker, cfgs, docs) = (&declared.ident, &declared.cfgs, &declared.docs);
+    let field = Ident::new(token, declared.name.span());
+    let vis = from_inside(&declared.vis);
+    let fallback = docs.is_empty().then(|| {
+        let doc = format!("`{}`", declared.name.value());
+        quote!(#[doc = #doc])
+    });
+    quote!(#(#cfgs)* #(#docs)* #fallback #vis #field: #private::EventHandle<super::#marker>)
+}
+
+/// A visibility of the contract module, as it is written one module further in.
+fn from_inside(vis: &Visibility) -> TokenStream {
+    match vis {
+        Visibility::Inherited => quote!(pub(super)),
+        Visibility::Public(_) => quote!(#vis),
+        Visibility::Restricted(restricted) => {
+            let path = &restricted.path;
+            match path.segments.first() {
+                Some(first) if first.ident == "self" => quote!(pub(super)),
+                Some(first) if first.ident == "super" => quote!(pub(in super::#path)),
+                _ => quote!(#vis),
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What was declared, with the spans it was declared at.
+use proc_macro2::{Span, TokenStream};
+use syn::{Attribute, Ident, Item, LitStr, Path, Token, Type, Visibility};
+
+/// One contract module.
+pub(crate) struct Contract {
+    pub(crate) args: Args,
+    pub(crate) module: Module,
+    /// The items of the module as they will be emitted, in order.
+    pub(crate) body: Vec<TokenStream>,
+    /// The same as far as they could be parsed, for the checks.
+    pub(crate) items: Vec<Item>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) groups: Vec<Group>,
+    /// Items of the caller that hold a name which the expansion would use.
+    pub(crate) taken: Taken,
+}
+
+/// The arguments of `#[trellis::contract(..)]`.
+pub(crate) struct Args {
+    /// The identity; empty where it is missing.
+    pub(crate) id: LitStr,
+    /// Path of the `trellis` crate.
+    pub(crate) krate: Path,
+}
+
+/// The module around the items.
+pub(crate) struct Module {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) inner_attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) mod_token: Token![mod],
+    pub(crate) ident: Ident,
+}
+
+/// Which generated names an item of the caller holds.
+#[derive(Default)]
+pub(crate) struct Taken {
+    /// `Contract`
+    pub(crate) marker: bool,
+    /// `event`
+    pub(crate) facade: bool,
+    /// `EVENT`
+    pub(crate) constant: bool,
+}
+
+/// What every declaration has.
+pub(crate) struct Declared {
+    /// The type under the attribute.
+    pub(crate) ident: Ident,
+    pub(crate) vis: Visibility,
+    /// The name in the attribute; empty where it is missing.
+    pub(crate) name: LitStr,
+    /// Doc attributes, to be repeated on the facade.
+    pub(crate) docs: Vec<Attribute>,
+    /// `#[cfg(..)]`s, to be repeated on everything that is generated.
+    pub(crate) cfgs: Vec<Attribute>,
+}
+
+/// `#[event(..)]`
+pub(crate) struct Event {
+    pub(crate) declared: Declared,
+    pub(crate) params: Vec<FieldName>,
+    pub(crate) order_by: Option<FieldName>,
+    /// The payload, where it is not the type itself.
+    pub(crate) payload: Option<Type>,
+    /// Cleared where the name cannot be a path of the facade.
+    pub(crate) in_facade: bool,
+}
+
+/// A payload field as a declaration names it: by its name on the wire.
+pub(crate) struct FieldName {
+    pub(crate) wire: String,
+    pub(crate) span: Span,
+}
+
+/// `#[group(..)]`
+pub(crate) struct Group {
+    pub(crate) declared: Declared,
+    pub(crate) replay_all: bool,
+    pub(crate) members: Vec<Type>,
+}

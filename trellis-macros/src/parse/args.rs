@@ -1,0 +1,39 @@
+//! The arguments of `#[trellis::contract(..)]`.
+use proc_macro2::{Span, TokenStream};
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::{Ident, LitStr, Path, Token};
+
+use super::options;
+use crate::model::Args;
+use crate::report::Report;
+
+pub(super) fn read(tokens: TokenStream, report: &mut Report) -> Args {
+    let (mut id, mut krate) = (None, None);
+    options::comma_separated(tokens, report, |input| {
+        let key = input.call(Ident::parse_any)?;
+        match key.to_string().as_str() {
+            "id" => options::once(&mut id, &key, string(input)?),
+            "crate" => options::once(&mut krate, &key, path(input)?),
+            _ => Err(syn::Error::new(
+                key.span(),
+                format!("unknown option `{key}`; the options are: id, crate"),
+            )),
+        }
+    });
+    let id = id.unwrap_or_else(|| LitStr::new("", Span::call_site()));
+    Args { id, krate: krate.unwrap_or_else(|| syn::parse_quote!(::trellis)) }
+}
+
+fn string(input: ParseStream) -> syn::Result<LitStr> {
+    input.parse::<Token![=]>()?;
+    input.parse()
+}
+
+fn path(input: ParseStream) -> syn::Result<Path> {
+    input.parse::<Token![=]>()?;
+    if input.peek(LitStr) {
+        return Err(input.error("write the path itself: `crate = ::path::to::trellis`"));
+    }
+    input.call(Path::parse_mod_style)
+}

@@ -1,0 +1,105 @@
+//! Attributes on items: ours are taken away, `#[cfg]` and docs are read.
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::quote;
+use syn::parse::{ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Meta, Path, Token};
+
+use crate::kind::Kind;
+use crate::report::Report;
+
+/// Our attributes on one item, and the item's other tokens.
+pub(super) struct Split {
+    pub(super) helpers: Vec<(Kind, Attribute)>,
+    pub(super) rest: TokenStream,
+}
+
+pub(super) fn split(tokens: TokenStream, krate: &Path, report: &mut Report) -> Split {
+    let mut split = Split { helpers: Vec::new(), rest: TokenStream::new() };
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(tree) = tokens.next() {
+        match (tree, tokens.peek()) {
+            (TokenTree::Punct(hash), Some(TokenTree::Group(group))) if hash.as_char() == '#' => {
+                let attr: TokenStream =
+                    [TokenTree::Punct(hash), TokenTree::Group(group.clone())].into_iter().collect();
+                tokens.next();
+                match parse_outer(attr.clone()) {
+                    Some(attr) => split.attribute(attr, krate, report),
+                    None => split.rest.extend(attr),
+                }
+            }
+            // What a `macro_rules!` fragment stood for.
+            (TokenTree::Group(group), _) if group.delimiter() == Delimiter::None => {
+                let inner = self::split(group.stream(), krate, report);
+                split.helpers.extend(inner.helpers);
+                split.rest.extend([TokenTree::Group(Group::new(Delimiter::None, inner.rest))]);
+            }
+            (tree, _) => split.rest.extend([tree]),
+        }
+    }
+    split
+}
+
+impl Split {
+    fn attribute(&mut self, attr: Attribute, krate: &Path, report: &mut Report) {
+        if let Some(kind) = Kind::of(attr.path(), krate) {
+            self.helpers.push((kind, attr));
+            return;
+        }
+        match conditional(&attr) {
+            Some((condition, metas)) => {
+                let (ours, others): (Vec<_>, Vec<_>) =
+                    metas.into_iter().partition(|meta| Kind::of(meta.path(), krate).is_some());
+                for meta in &ours {
+                    report.error(
+                        meta,
+                        "a declaration cannot stand in `#[cfg_attr]`: put `#[cfg(..)]` beside it, on the item",
+                    );
+                }
+                if ours.is_empty() {
+                    self.rest.extend(quote!(#attr));
+                } else {
+                    self.rest.extend(quote!(#[cfg_attr(#condition, #(#others),*)]));
+                }
+            }
+            None => self.rest.extend(quote!(#attr)),
+        }
+    }
+}
+
+fn parse_outer(tokens: TokenStream) -> Option<Attribute> {
+    Attribute::parse_outer.parse2(tokens).ok()?.pop()
+}
+
+/// Condition and attributes of a `#[cfg_attr(..)]`.
+fn conditional(attr: &Attribute) -> Option<(Meta, Punctuated<Meta, Token![,]>)> {
+    if !attr.path().is_ident("cfg_attr") {
+        return None;
+    }
+    let parser = |input: ParseStream| {
+        let condition = input.parse()?;
+        input.parse::<Token![,]>()?;
+        Ok((condition, Punctuated::parse_terminated(input)?))
+    };
+    attr.parse_args_with(parser).ok()
+}
+
+/// The attributes that decide whether an item is there.
+pub(super) fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
+    attrs.iter().filter_map(cfg).collect()
+}
+
+fn cfg(attr: &Attribute) -> Option<Attribute> {
+    if attr.path().is_ident("cfg") {
+        return Some(attr.clone());
+    }
+    let (condition, metas) = conditional(attr)?;
+    let cfgs: Vec<Meta> = metas.into_iter().filter(|meta| meta.path().is_ident("cfg")).collect();
+    (!cfgs.is_empty()).then(|| syn::parse_quote!(#[cfg_attr(#condition, #(#cfgs),*)]))
+}
+
+/// The doc attributes with a text; not `#[doc(hidden)]`.
+pub(super) fn docs(attrs: &[Attribute]) -> Vec<Attribute> {
+    let is_text = |attr: &&Attribute| attr.path().is_ident("doc") && matches!(attr.meta, Meta::NameValue(_));
+    attrs.iter().filter(is_text).cloned().collect()
+}

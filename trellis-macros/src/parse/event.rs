@@ -1,0 +1,55 @@
+//! `#[event("orders.created", params(..), order_by = .., payload = ..)]`
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Ident, LitStr, Token, Type};
+
+use super::piece::Head;
+use super::{declared, options};
+use crate::kind::Kind;
+use crate::model::{Event, FieldName};
+use crate::report::Report;
+
+pub(super) fn read(attr: &Attribute, head: &Head, report: &mut Report) -> Option<Event> {
+    let (mut params, mut order_by, mut payload) = (None, None, None);
+    let name = options::read(Kind::Event, attr, report, |input| {
+        let key = input.call(Ident::parse_any)?;
+        match key.to_string().as_str() {
+            "params" => options::once(&mut params, &key, read_params(input)?),
+            "order_by" => options::once(&mut order_by, &key, read_order_by(input)?),
+            "payload" => options::once(&mut payload, &key, read_payload(input)?),
+            _ => {
+                let message = format!("unknown option `{key}`; the options are: params, order_by, payload");
+                Err(syn::Error::new(key.span(), message))
+            }
+        }
+    });
+    let declared = declared(Kind::Event, name, head, report)?;
+    Some(Event { declared, params: params.unwrap_or_default(), order_by, payload, in_facade: true })
+}
+
+fn read_params(input: ParseStream) -> syn::Result<Vec<FieldName>> {
+    let names;
+    syn::parenthesized!(names in input);
+    let names = Punctuated::<FieldName, Token![,]>::parse_terminated_with(&names, read_field)?;
+    Ok(names.into_iter().collect())
+}
+
+fn read_order_by(input: ParseStream) -> syn::Result<FieldName> {
+    input.parse::<Token![=]>()?;
+    read_field(input)
+}
+
+fn read_payload(input: ParseStream) -> syn::Result<Type> {
+    input.parse::<Token![=]>()?;
+    input.parse()
+}
+
+fn read_field(input: ParseStream) -> syn::Result<FieldName> {
+    if input.peek(LitStr) {
+        let name: LitStr = input.parse()?;
+        return Ok(FieldName { wire: name.value(), span: name.span() });
+    }
+    let name = input.call(Ident::parse_any)?;
+    Ok(FieldName { wire: name.unraw().to_string(), span: name.span() })
+}

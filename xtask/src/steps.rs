@@ -35,6 +35,20 @@ impl Steps {
         Ok(())
     }
 
+    /// Gets the servers ready as a step of its own; `None` when that failed.
+    pub(crate) fn start_servers(&mut self, options: Options) -> Option<Servers> {
+        println!("\n==> servers");
+        let stopwatch = Stopwatch::start();
+        let servers = Servers::both(options).inspect_err(|error| print_error(error)).ok();
+        self.0.push(Step {
+            name: "servers".into(),
+            duration: stopwatch.elapsed(),
+            succeeded: servers.is_some(),
+            counts: Counts::default(),
+        });
+        servers
+    }
+
     /// Prints every step with its duration and result, then the sum of their tests alone on the last line.
     pub(crate) fn report(&self) -> ExitCode {
         println!("\n{}", self.summary());

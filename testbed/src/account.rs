@@ -8,6 +8,7 @@ use crate::command::{QUICK, run};
 
 /// An account of this machine without privileges.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(unix), allow(dead_code, reason = "only unix has such accounts"))]
 pub(crate) struct Account {
     uid: u32,
     gid: u32,
@@ -49,9 +50,7 @@ impl Account {
 #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "the signatures that they have on unix")]
 impl Account {
     /// Other systems have no such account: there is never one to apply.
-    pub(crate) fn apply(&self, _command: &mut Command) {
-        debug_assert_eq!(self.uid, self.gid, "no accounts here");
-    }
+    pub(crate) fn apply(&self, _command: &mut Command) {}
 
     /// Other systems have no such account: there is nothing to give.
     pub(crate) fn own(&self, _path: &Path) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! The directory where fetched servers are kept, and how they get there whole.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::{env, fs};
 
 use crate::Error;
@@ -21,18 +22,30 @@ fn choose(cache: Option<PathBuf>, target: Option<PathBuf>) -> PathBuf {
     workspace.join(cache.filter(set).unwrap_or_else(|| target.join("testbed-cache")))
 }
 
-/// Makes the directory `name` in the cache, once, by filling it beside its place and moving it there.
-///
-/// Two processes that do this at once are fine: the second one finds the place taken by the same content.
+/// Makes the directory `name` in the cache, unless it is there already. Threads that want it at once fetch it once.
 pub(crate) fn install_once(
     cache: &Path,
     name: &str,
     fill: impl FnOnce(&Path) -> Result<(), Error>,
 ) -> Result<PathBuf, Error> {
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+
     let place = cache.join(name);
-    if place.is_dir() {
-        return Ok(place);
+    if !place.is_dir() {
+        fill_beside(cache, &place, fill)?;
     }
+    Ok(place)
+}
+
+/// Fills a directory beside its place and moves it there.
+///
+/// Two processes that do this at once are fine: the second one finds the place taken by the same content.
+fn fill_beside(
+    cache: &Path,
+    place: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), Error>,
+) -> Result<(), Error> {
     fs::create_dir_all(cache).map_err(Error::writing(cache))?;
     let beside =
         tempfile::Builder::new().prefix(".fetching-").tempdir_in(cache).map_err(Error::writing(cache))?;
@@ -40,9 +53,9 @@ pub(crate) fn install_once(
     fs::create_dir(&filled).map_err(Error::writing(&filled))?;
     fill(&filled)?;
 
-    match fs::rename(&filled, &place) {
-        Err(_) if place.is_dir() => Ok(place),
-        renamed => renamed.map_err(Error::writing(&place)).map(|()| place),
+    match fs::rename(&filled, place) {
+        Err(_) if place.is_dir() => Ok(()),
+        renamed => renamed.map_err(Error::writing(place)),
     }
 }
 
@@ -73,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn installing_at_once_from_many_threads_gives_one_whole_place() {
+    fn filling_at_once_gives_one_whole_place() {
         let cache = tempfile::tempdir().unwrap();
         let fill = |directory: &Path| {
             fs::write(directory.join("one"), "1").map_err(Error::writing(directory))?;
@@ -81,7 +94,7 @@ mod tests {
         };
         thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| install_once(cache.path(), "server", fill).unwrap());
+                scope.spawn(|| fill_beside(cache.path(), &cache.path().join("server"), fill).unwrap());
             }
         });
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);

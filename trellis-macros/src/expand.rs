@@ -1,4 +1,5 @@
 //! Declarations → tokens. Thin: one impl and one field per declaration; behaviour is in `trellis`.
+mod docs;
 mod event;
 mod facade;
 mod group;

@@ -18,8 +18,8 @@ pub(crate) struct Contract {
 
 /// The arguments of `#[trellis::contract(..)]`.
 pub(crate) struct Args {
-    /// The identity; empty where it is missing.
-    pub(crate) id: LitStr,
+    /// The identity, if it is there.
+    pub(crate) id: Option<LitStr>,
     /// Path of the `trellis` crate.
     pub(crate) krate: Path,
 }
@@ -49,8 +49,8 @@ pub(crate) struct Declared {
     /// The type under the attribute.
     pub(crate) ident: Ident,
     pub(crate) vis: Visibility,
-    /// The name in the attribute; empty where it is missing.
-    pub(crate) name: LitStr,
+    /// The name in the attribute, if it is there.
+    pub(crate) name: Option<LitStr>,
     /// Doc attributes, to be repeated on the facade.
     pub(crate) docs: Vec<Attribute>,
     /// `#[cfg(..)]`s, to be repeated on everything that is generated.
@@ -79,4 +79,18 @@ pub(crate) struct Group {
     pub(crate) declared: Declared,
     pub(crate) replay_all: bool,
     pub(crate) members: Vec<Type>,
+}
+
+impl Args {
+    /// The identity as text.
+    pub(crate) fn id(&self) -> String {
+        self.id.as_ref().map(LitStr::value).unwrap_or_default()
+    }
+}
+
+impl Declared {
+    /// The name as text.
+    pub(crate) fn name(&self) -> String {
+        self.name.as_ref().map(LitStr::value).unwrap_or_default()
+    }
 }

@@ -72,7 +72,7 @@ fn declare(piece: Piece, contract: &mut Contract, report: &mut Report) {
         match kind {
             Kind::Event => contract.events.extend(event::read(&attr, &head, report)),
             Kind::Group => {
-                if let Some((group, unit)) = group::read(&attr, &head, item.as_ref(), report) {
+                if let Some((group, unit)) = group::read(&attr, &head, &item, report) {
                     contract.groups.push(group);
                     emitted = unit;
                 }
@@ -84,7 +84,7 @@ fn declare(piece: Piece, contract: &mut Contract, report: &mut Report) {
 }
 
 /// What every declaration has.
-fn declared(kind: Kind, name: LitStr, head: &Head, report: &mut Report) -> Option<Declared> {
+fn declared(kind: Kind, name: Option<LitStr>, head: &Head, report: &mut Report) -> Option<Declared> {
     if !head.generics.params.is_empty() {
         let kind = kind.attribute();
         report.error(

@@ -1,6 +1,6 @@
 //! One `impl Event` per event.
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 
 use super::private;
 use crate::model::{Contract, Event};
@@ -8,12 +8,9 @@ use crate::model::{Contract, Event};
 // Spanned at the type, so that what the compiler says of the impl, it says there.
 pub(super) fn implement(contract: &Contract, event: &Event) -> TokenStream {
     let private = private(&contract.args.krate);
-    let id = &contract.args.id;
-    let (ident, name, cfgs) = (&event.declared.ident, &event.declared.name, &event.declared.cfgs);
-    let payload = match &event.payload {
-        Some(payload) => quote!(#payload),
-        None => quote!(#ident),
-    };
+    let id = contract.args.id();
+    let (ident, name, cfgs) = (&event.declared.ident, event.declared.name(), &event.declared.cfgs);
+    let payload = event.payload.as_ref().map_or_else(|| ident.to_token_stream(), ToTokens::to_token_stream);
     let wires: Vec<&str> = event.params.iter().map(|param| param.wire.as_str()).collect();
     let params = (!wires.is_empty()).then(|| quote!(.params(&[#(#wires),*])));
     let order_by = event.order_by.as_ref().map(|field| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use heck::ToUpperCamelCase;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::{Ident, Visibility};
+use syn::{Ident, LitStr, Visibility};
 
 use super::{private, private_from_inside};
 use crate::model::{Contract, Event};
@@ -18,7 +18,7 @@ pub(super) fn events(contract: &Contract) -> TokenStream {
     }
     let module = facade_module(contract);
     let structs = facade.structs.iter().map(|one| facade.expand(one, contract));
-    let doc = format!("The facade at `ctx.event`: the events of `{}`.", contract.args.id.value());
+    let doc = format!("The facade at `ctx.event`: the events of `{}`.", contract.args.id());
     let std = private(&contract.args.krate);
     let constant = (!contract.taken.constant).then(|| {
         quote! {
@@ -57,7 +57,7 @@ struct Struct<'a> {
 
 impl<'a> Facade<'a> {
     fn add(&mut self, event: &'a Event) {
-        let name = event.declared.name.value();
+        let name = event.declared.name();
         let mut path: Vec<String> = name.split('.').map(str::to_owned).collect();
         let Some(leaf) = path.pop() else { return };
         for depth in 0..path.len() {
@@ -130,10 +130,10 @@ impl<'a> Facade<'a> {
 fn leaf(token: &str, event: &Event, private: &TokenStream) -> TokenStream {
     let declared = &event.declared;
     let (marker, cfgs, docs) = (&declared.ident, &declared.cfgs, &declared.docs);
-    let field = Ident::new(token, declared.name.span());
+    let field = Ident::new(token, declared.name.as_ref().map_or_else(Span::call_site, LitStr::span));
     let vis = from_inside(&declared.vis);
     let fallback = docs.is_empty().then(|| {
-        let doc = format!("`{}`", declared.name.value());
+        let doc = format!("`{}`", declared.name());
         quote!(#[doc = #doc])
     });
     quote!(#(#cfgs)* #(#docs)* #fallback #vis #field: #private::EventHandle<super::#marker>)

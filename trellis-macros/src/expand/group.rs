@@ -9,8 +9,8 @@ use crate::model::{Contract, Group};
 // The bounds of `Mount` are the member list: a forgotten handler does not compile.
 pub(super) fn implement(contract: &Contract, group: &Group) -> TokenStream {
     let private = private(&contract.args.krate);
-    let id = &contract.args.id;
-    let (ident, name, cfgs) = (&group.declared.ident, &group.declared.name, &group.declared.cfgs);
+    let id = contract.args.id();
+    let (ident, name, cfgs) = (&group.declared.ident, group.declared.name(), &group.declared.cfgs);
     let members = &group.members;
     let replay = group.replay_all.then(|| quote!(.replay(#private::Replay::All)));
     // No user type is called that, so that a member named `S` is not mistaken for it.

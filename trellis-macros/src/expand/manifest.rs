@@ -1,8 +1,9 @@
 //! `Contract`: the contract as a type, with its manifest.
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::{Attribute, Expr, Ident, Lit, Meta};
+use syn::Ident;
 
+use super::docs::description;
 use super::facade::facade_module;
 use super::private;
 use crate::model::Contract;
@@ -12,7 +13,7 @@ pub(super) fn marker(contract: &Contract) -> TokenStream {
         return TokenStream::new();
     }
     let private = private(&contract.args.krate);
-    let id = &contract.args.id;
+    let id = contract.args.id();
     let facade = facade_module(contract);
     let doc = description(&contract.module.attrs, &private);
     let manifest = Ident::new("manifest", Span::mixed_site());
@@ -52,36 +53,5 @@ pub(super) fn marker(contract: &Contract) -> TokenStream {
                 #manifest.build()
             }
         }
-    }
-}
-
-/// The text of doc comments, as one expression.
-fn description(attrs: &[Attribute], private: &TokenStream) -> TokenStream {
-    let values: Vec<&Expr> = attrs.iter().filter_map(text).collect();
-    let lines: Option<Vec<String>> = values.iter().map(|value| literal(value)).collect();
-    match lines {
-        Some(lines) => {
-            let text = lines.join("\n").trim().to_owned();
-            quote!(#text)
-        }
-        // `#[doc = include_str!(..)]`
-        None => quote!(#private::core::concat!(#(#values, "\n"),*)),
-    }
-}
-
-fn text(attr: &Attribute) -> Option<&Expr> {
-    match &attr.meta {
-        Meta::NameValue(doc) if doc.path.is_ident("doc") => Some(&doc.value),
-        _ => None,
-    }
-}
-
-fn literal(value: &Expr) -> Option<String> {
-    match value {
-        Expr::Lit(expr) => match &expr.lit {
-            Lit::Str(text) => Some(text.value().lines().map(str::trim).collect::<Vec<_>>().join("\n")),
-            _ => None,
-        },
-        _ => None,
     }
 }

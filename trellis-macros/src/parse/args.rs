@@ -1,5 +1,5 @@
 //! The arguments of `#[trellis::contract(..)]`.
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Ident, LitStr, Path, Token};
@@ -21,7 +21,6 @@ pub(super) fn read(tokens: TokenStream, report: &mut Report) -> Args {
             )),
         }
     });
-    let id = id.unwrap_or_else(|| LitStr::new("", Span::call_site()));
     Args { id, krate: krate.unwrap_or_else(|| syn::parse_quote!(::trellis)) }
 }
 

@@ -67,6 +67,30 @@ impl Split {
     }
 }
 
+/// Report and take away our attributes inside of nested modules, where no contract sees them.
+pub(super) fn without_nested(tokens: TokenStream, krate: &Path, report: &mut Report) -> TokenStream {
+    let mut previous_is_mod = [false, false];
+    let map = |tree: TokenTree| {
+        let [second, first] = previous_is_mod;
+        previous_is_mod = [first, matches!(&tree, TokenTree::Ident(word) if word == "mod")];
+        match tree {
+            TokenTree::Group(group) if second && group.delimiter() == Delimiter::Brace => {
+                let Split { helpers, rest } = split(group.stream(), krate, report);
+                for (kind, attr) in helpers {
+                    let kind = kind.attribute();
+                    let message = "belongs directly in the contract module; what it sends can be elsewhere, `payload = path::to::Type`";
+                    report.error(attr, format!("`#[{kind}]` {message}"));
+                }
+                let mut inner = Group::new(Delimiter::Brace, without_nested(rest, krate, report));
+                inner.set_span(group.span());
+                TokenTree::Group(inner)
+            }
+            tree => tree,
+        }
+    };
+    tokens.into_iter().map(map).collect()
+}
+
 fn parse_outer(tokens: TokenStream) -> Option<Attribute> {
     Attribute::parse_outer.parse2(tokens).ok()?.pop()
 }

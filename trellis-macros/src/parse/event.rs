@@ -29,8 +29,17 @@ pub(super) fn read(attr: &Attribute, head: &Head, report: &mut Report) -> Option
 }
 
 fn read_params(input: ParseStream) -> syn::Result<Vec<FieldName>> {
+    if !input.peek(syn::token::Paren) {
+        return Err(input.error("expected fields of the payload: `params(order_id, region)`"));
+    }
     let names;
-    syn::parenthesized!(names in input);
+    let parentheses = syn::parenthesized!(names in input);
+    if names.is_empty() {
+        return Err(syn::Error::new(
+            parentheses.span.join(),
+            "name at least one field, or leave `params` out",
+        ));
+    }
     let names = Punctuated::<FieldName, Token![,]>::parse_terminated_with(&names, read_field)?;
     Ok(names.into_iter().collect())
 }
@@ -49,6 +58,11 @@ fn read_field(input: ParseStream) -> syn::Result<FieldName> {
     if input.peek(LitStr) {
         let name: LitStr = input.parse()?;
         return Ok(FieldName { wire: name.value(), span: name.span() });
+    }
+    if !input.peek(Ident::peek_any) {
+        return Err(input.error(
+            "expected a field of the payload, by its name on the wire: `order_id` or `\"order-id\"`",
+        ));
     }
     let name = input.call(Ident::parse_any)?;
     Ok(FieldName { wire: name.unraw().to_string(), span: name.span() })

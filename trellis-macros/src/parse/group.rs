@@ -1,8 +1,8 @@
 //! `#[group("stock", replay = "all")]`
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
-use syn::{Attribute, Fields, Ident, Item, LitStr, Token, Type};
+use syn::{Attribute, Field, Fields, Ident, Item, LitStr, Token, Type};
 
 use super::piece::Head;
 use super::{declared, options};
@@ -14,7 +14,7 @@ use crate::report::Report;
 pub(super) fn read(
     attr: &Attribute,
     head: &Head,
-    item: Option<&Item>,
+    item: &syn::Result<Item>,
     report: &mut Report,
 ) -> Option<(Group, TokenStream)> {
     let mut replay_all = None;
@@ -27,26 +27,67 @@ pub(super) fn read(
             ));
         }
         input.parse::<Token![=]>()?;
+        if !input.peek(LitStr) {
+            return Err(input.error(REPLAY));
+        }
         let value: LitStr = input.parse()?;
         match value.value().as_str() {
             "new" => options::once(&mut replay_all, &key, false),
             "all" => options::once(&mut replay_all, &key, true),
-            _ => Err(syn::Error::new(value.span(), "`replay` is \"new\" (the default) or \"all\"")),
+            _ => Err(syn::Error::new(value.span(), REPLAY)),
         }
     });
     let declared = declared(Kind::Group, name, head, report)?;
-    let group = Group { declared, replay_all: replay_all.unwrap_or(false), members: members(item) };
-    Some((group, unit(head)))
+    let members = members(item, attr, head, report);
+    let emitted = match item {
+        Ok(Item::Enum(item)) => quote!(#item),
+        _ => unit(head),
+    };
+    Some((Group { declared, replay_all: replay_all.unwrap_or(false), members }, emitted))
 }
 
-fn members(item: Option<&Item>) -> Vec<Type> {
+const REPLAY: &str = "`replay` is \"new\" (events published after the first start, the default) or \"all\"";
+
+fn members(item: &syn::Result<Item>, attr: &Attribute, head: &Head, report: &mut Report) -> Vec<Type> {
+    let ident = &head.ident;
     match item {
-        Some(Item::Struct(item)) => match &item.fields {
-            Fields::Unnamed(fields) => fields.unnamed.iter().map(|field| field.ty.clone()).collect(),
-            _ => Vec::new(),
+        Ok(Item::Struct(item)) => match &item.fields {
+            Fields::Unnamed(fields) if !fields.unnamed.is_empty() => {
+                return fields.unnamed.iter().map(|field| member(field, report)).collect();
+            }
+            Fields::Named(fields) if !fields.named.is_empty() => {
+                let types =
+                    fields.named.iter().map(|field| spelled(&field.ty)).collect::<Vec<_>>().join(", ");
+                let message =
+                    format!("a group is a list of events, without field names: `struct {ident}({types});`");
+                report.error(fields, message);
+            }
+            _ => report.error(
+                ident,
+                format!("a group without events consumes nothing: `struct {ident}(orders::OrderCreated);`"),
+            ),
         },
-        _ => Vec::new(),
+        Ok(_) => report.error(attr, format!("`#[group]` does not belong here: {}", Kind::Group.usage())),
+        // rustc does not see the fields, so it would not miss the ones that are lost here.
+        Err(error) => report.push(error.clone()),
     }
+    Vec::new()
+}
+
+fn member(field: &Field, report: &mut Report) -> Type {
+    for attr in field.attrs.iter().filter(|attr| !attr.path().is_ident("doc")) {
+        let message = if attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr") {
+            "put `#[cfg]` on the group, not on a member: declare the group once with this event and once without"
+        } else {
+            "the members of a group take no attributes"
+        };
+        report.error(attr, message);
+    }
+    field.ty.clone()
+}
+
+fn spelled(ty: &Type) -> String {
+    ty.to_token_stream().to_string().split_whitespace().collect()
 }
 
 /// A member list is no data: nobody builds a `Stock`, so it loses its fields.

@@ -7,18 +7,16 @@ use crate::kind::Kind;
 use crate::report::Report;
 
 /// Read the name and hand each option to `option`; an option that is wrong costs only itself.
-///
-/// The name is empty where it is missing.
 pub(super) fn read(
     kind: Kind,
     attr: &Attribute,
     report: &mut Report,
     mut option: impl FnMut(ParseStream) -> syn::Result<()>,
-) -> LitStr {
+) -> Option<LitStr> {
     let usage = format!("expected the name, as a string: {}", kind.usage());
     let Meta::List(list) = &attr.meta else {
         report.error(attr, usage);
-        return empty(attr);
+        return None;
     };
     let mut name = None;
     let mut first = true;
@@ -36,13 +34,7 @@ pub(super) fn read(
     if first && report.len() == wrong {
         report.error(attr, usage);
     }
-    name.unwrap_or_else(|| empty(attr))
-}
-
-fn empty(attr: &Attribute) -> LitStr {
-    let span =
-        attr.path().segments.last().map_or_else(proc_macro2::Span::call_site, |last| last.ident.span());
-    LitStr::new("", span)
+    name
 }
 
 /// Keep the first value of an option.
@@ -63,10 +55,10 @@ pub(super) fn comma_separated(
     let before = report.len();
     let parser = |input: ParseStream| {
         while !input.is_empty() {
-            let read = element(input).and_then(|()| match input.is_empty() || input.peek(Token![,]) {
-                true => Ok(()),
-                false => Err(input.error("expected `,`")),
-            });
+            let mut read = element(input);
+            if read.is_ok() && !input.is_empty() && !input.peek(Token![,]) {
+                read = Err(input.error("expected `,`"));
+            }
             report.ok(read);
             skip_past_comma(input)?;
         }

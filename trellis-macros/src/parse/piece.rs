@@ -17,7 +17,7 @@ pub(super) struct Piece {
     /// How it begins, if it is a struct or an enum.
     pub(super) head: Option<Head>,
     /// All of it, if it parses.
-    pub(super) item: Option<Item>,
+    pub(super) item: syn::Result<Item>,
 }
 
 /// The beginning of a struct or an enum. It can be read while the rest is still being typed.
@@ -32,31 +32,36 @@ pub(super) fn pieces(body: ParseStream, krate: &Path, report: &mut Report) -> sy
     let mut pieces = Vec::new();
     while !body.is_empty() {
         let ahead = body.fork();
-        let parsed = ahead.parse::<Item>();
-        let tokens = match parsed {
+        let tokens = match ahead.parse::<Item>() {
             Ok(_) => tokens_up_to(&ahead, body)?,
             Err(_) => skip_item(body)?,
         };
-        pieces.push(piece(tokens, parsed.map(drop), krate, report));
+        pieces.push(piece(tokens, krate, report));
     }
     Ok(pieces)
 }
 
-fn piece(tokens: TokenStream, parsed: syn::Result<()>, krate: &Path, report: &mut Report) -> Piece {
+fn piece(tokens: TokenStream, krate: &Path, report: &mut Report) -> Piece {
     let attrs::Split { helpers, rest: mut tokens } = attrs::split(tokens, krate, report);
     let head = head.parse2(tokens.clone()).ok().map(|(head, _)| head);
+    let mut item = syn::parse2(tokens.clone());
+    if let Ok(Item::Mod(module)) = &item
+        && module.content.is_some()
+    {
+        tokens = attrs::without_nested(tokens, krate, report);
+        item = syn::parse2(tokens.clone());
+    }
     if let (None, Some((kind, attr))) = (&head, helpers.first()) {
-        match parsed {
-            Ok(()) => report
+        match &item {
+            Ok(_) => report
                 .error(attr, format!("`#[{}]` does not belong here: {}", kind.attribute(), kind.usage())),
             // Not passed on: one error for it is enough.
             Err(error) => {
-                report.push(error);
+                report.push(error.clone());
                 tokens = TokenStream::new();
             }
         }
     }
-    let item = syn::parse2(tokens.clone()).ok();
     Piece { helpers, tokens, head, item }
 }
 

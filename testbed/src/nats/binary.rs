@@ -31,7 +31,9 @@ pub struct NatsBinary {
 impl NatsBinary {
     /// The nats-server at this path, of any version.
     pub fn at(path: impl Into<PathBuf>) -> Result<Self, Error> {
+        // It is handed to processes that run in other directories.
         let path = path.into();
+        let path = std::path::absolute(&path).map_err(Error::reading(&path))?;
         let printed = run(Command::new(&path).arg("--version"), QUICK)?;
         match Version::parse(&printed).filter(|_| printed.contains(PROGRAM)) {
             Some(version) => Ok(Self { path, version }),

@@ -1,0 +1,141 @@
+//! The dispatcher: claims rows, publishes them, settles them. Several share a table.
+//!
+//! A few lanes run the same loop: claim a page, publish it, settle it. One lane claims at a time,
+//! so that while one page is being claimed another is published and a third settled.
+mod lane;
+mod page;
+mod verdict;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::broker::Broker;
+use crate::database::Database;
+use crate::outbox::SqlOutbox;
+use crate::outbox::shared::Shared;
+
+/// Pages under way at once: one claimed, one published, one settled.
+const LANES: usize = 3;
+/// How long lanes that were told to halt may finish the page they hold.
+const HALT_WAIT: Duration = Duration::from_secs(20);
+
+/// Relays the committed rows of one outbox to the broker until it is stopped.
+///
+/// Dropped without [`Dispatcher::stop`], it ends at once; rows it held are sent again by another
+/// dispatcher when their lease ends.
+#[derive(Debug)]
+pub struct Dispatcher {
+    lanes: Mutex<JoinSet<()>>,
+    control: Arc<Control>,
+}
+
+/// What a dispatcher has done since it started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DispatcherStats {
+    /// Acknowledged messages.
+    pub sent: u64,
+    /// Those of them that the broker had already.
+    pub duplicates: u64,
+    /// Failures that were the row's.
+    pub failed: u64,
+    /// Rows that became dead.
+    pub dead: u64,
+    /// Rows given back because the broker was not available.
+    pub released: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    sent: AtomicU64,
+    duplicates: AtomicU64,
+    failed: AtomicU64,
+    dead: AtomicU64,
+    released: AtomicU64,
+}
+
+/// What lanes and their owner share.
+#[derive(Debug)]
+struct Control {
+    /// Stop once nothing is left to claim.
+    drain: CancellationToken,
+    /// Claim nothing more.
+    halt: CancellationToken,
+    /// Why nothing is claimed now.
+    paused: watch::Sender<Option<String>>,
+    counters: Counters,
+}
+
+impl Dispatcher {
+    /// Start relaying. Does not wait.
+    pub fn start<D: Database>(outbox: &SqlOutbox<D>, broker: Arc<dyn Broker>) -> Self {
+        let control = Arc::new(Control {
+            drain: CancellationToken::new(),
+            halt: CancellationToken::new(),
+            paused: watch::Sender::new(None),
+            counters: Counters::default(),
+        });
+        let worker = Arc::new(lane::Worker {
+            shared: Arc::<Shared<D>>::clone(&outbox.0),
+            broker,
+            control: Arc::clone(&control),
+            claiming: Mutex::new(lane::Upkeep::default()),
+        });
+        let mut lanes = JoinSet::new();
+        for _ in 0..LANES {
+            lanes.spawn(Arc::clone(&worker).run());
+        }
+        Self { lanes: Mutex::new(lanes), control }
+    }
+
+    /// Send what is left, for at most `drain`; then finish the pages under way and end.
+    ///
+    /// Idempotent. Cancel safety: called again, it goes on where it was.
+    pub async fn stop(&self, drain: Duration) {
+        self.control.drain.cancel();
+        let mut lanes = self.lanes.lock().await;
+        let drained = tokio::time::timeout(drain, ended(&mut lanes)).await;
+        self.control.halt.cancel();
+        if drained.is_err() && tokio::time::timeout(HALT_WAIT, ended(&mut lanes)).await.is_err() {
+            tracing::warn!("dispatcher lanes did not end in time and were aborted; their rows are sent again after the lease");
+            lanes.shutdown().await;
+        }
+    }
+
+    /// What was done so far.
+    pub fn stats(&self) -> DispatcherStats {
+        let counters = &self.control.counters;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        DispatcherStats {
+            sent: read(&counters.sent),
+            duplicates: read(&counters.duplicates),
+            failed: read(&counters.failed),
+            dead: read(&counters.dead),
+            released: read(&counters.released),
+        }
+    }
+
+    /// Why nothing is sent at the moment, if so.
+    pub fn paused(&self) -> Option<String> {
+        self.control.paused.borrow().clone()
+    }
+}
+
+impl Drop for Dispatcher {
+    fn drop(&mut self) {
+        self.control.halt.cancel();
+    }
+}
+
+async fn ended(lanes: &mut JoinSet<()>) {
+    while let Some(lane) = lanes.join_next().await {
+        if let Err(error) = lane {
+            tracing::error!(%error, "a dispatcher lane panicked");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A row of the outbox, as it is written and as it is claimed.
+use std::collections::BTreeMap;
+
+use async_nats::HeaderMap;
+
+/// Kinds of rows that this version can send. A kind names what the row is and the format of its
+/// columns; rows of other kinds are left for processes that know them.
+pub(crate) const KINDS: [&str; 1] = [EVENT];
+
+/// An event to be published as it is.
+pub(crate) const EVENT: &str = "event.v1";
+
+/// A row about to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewRow {
+    pub(crate) id: String,
+    pub(crate) kind: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) subject: String,
+    /// JSON object of strings.
+    pub(crate) headers: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) order_key: Option<String>,
+}
+
+/// What a repeated enqueue of one id is compared with. Stamps and trace differ from call to call,
+/// so headers are no part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredRow {
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) subject: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) order_key: Option<String>,
+}
+
+impl StoredRow {
+    pub(crate) fn is_same_message(&self, row: &NewRow) -> bool {
+        self.kind == row.kind
+            && self.name == row.name
+            && self.subject == row.subject
+            && self.body == row.body
+            && self.order_key == row.order_key
+    }
+}
+
+/// A row that a dispatcher holds.
+#[derive(Debug, Clone)]
+pub(crate) struct ClaimedRow {
+    pub(crate) seq: i64,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) subject: String,
+    pub(crate) headers: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) order_key: Option<String>,
+    /// Failures so far.
+    pub(crate) attempts: u32,
+}
+
+/// What one claim found.
+#[derive(Debug, Default)]
+pub(crate) struct Claim {
+    /// Rows held under the claim's token, in sequence order.
+    pub(crate) rows: Vec<ClaimedRow>,
+    /// Ids of rows that are not the first of their key.
+    pub(crate) behind: Vec<String>,
+}
+
+/// What becomes of a row that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) id: String,
+    pub(crate) reason: String,
+    /// Milliseconds until it is due again; `None` when it is dead.
+    pub(crate) retry_in_ms: Option<i64>,
+}
+
+/// Headers as they are stored.
+pub(crate) fn encode_headers(headers: &[(&str, &str)]) -> String {
+    let headers: serde_json::Map<String, serde_json::Value> =
+        headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    serde_json::Value::Object(headers).to_string()
+}
+
+/// Headers as they are sent; the error says what is wrong with the stored ones.
+pub(crate) fn decode_headers(stored: &str) -> Result<HeaderMap, String> {
+    let pairs: BTreeMap<String, String> =
+        serde_json::from_str(stored).map_err(|error| format!("stored headers are no JSON object of strings: {error}"))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in pairs {
+        let parsed_name = name.parse::<async_nats::HeaderName>();
+        let parsed_name = parsed_name.map_err(|_| format!("stored header name {name:?} is no header name"))?;
+        let parsed_value = value.parse::<async_nats::HeaderValue>();
+        let parsed_value = parsed_value.map_err(|_| format!("stored value of header {name:?} is no header value"))?;
+        headers.insert(parsed_name, parsed_value);
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{decode_headers, encode_headers};
+
+    #[test]
+    fn headers_read_back() {
+        let stored = encode_headers(&[("Nats-Msg-Id", "a"), ("X", "é \"quoted\"")]);
+        let headers = decode_headers(&stored).unwrap();
+        assert_eq!(headers.get("Nats-Msg-Id").unwrap().as_str(), "a");
+        assert_eq!(headers.get("X").unwrap().as_str(), "é \"quoted\"");
+    }
+
+    #[test]
+    fn corrupt_headers_are_described() {
+        for (stored, says) in [
+            ("", "no JSON object"),
+            ("[1]", "no JSON object"),
+            (r#"{"a":1}"#, "no JSON object"),
+            (r#"{"a b\u0000":"x"}"#, "no header name"),
+            (r#"{"a":"x\r\ny: z"}"#, "no header value"),
+        ] {
+            let error = decode_headers(stored).unwrap_err();
+            assert!(error.contains(says), "{stored}: {error}");
+        }
+    }
+}

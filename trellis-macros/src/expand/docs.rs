@@ -4,8 +4,11 @@ use quote::quote;
 use syn::{Attribute, Expr, Lit, Meta};
 
 /// The text of the doc comments among `attrs`, as one expression.
-pub(super) fn description(attrs: &[Attribute], private: &TokenStream) -> TokenStream {
-    let values: Vec<&Expr> = attrs.iter().filter_map(value).collect();
+pub(super) fn description<'a>(
+    attrs: impl IntoIterator<Item = &'a Attribute>,
+    private: &TokenStream,
+) -> TokenStream {
+    let values: Vec<&Expr> = attrs.into_iter().filter_map(value).collect();
     let literals: Option<Vec<String>> = values.iter().map(|value| literal(value)).collect();
     if let Some(literals) = literals {
         let text = unindent(&literals.join("\n"));

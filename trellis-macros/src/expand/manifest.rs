@@ -15,7 +15,7 @@ pub(super) fn marker(contract: &Contract) -> TokenStream {
     let private = private(&contract.args.krate);
     let id = contract.args.id();
     let facade = facade_module(contract);
-    let doc = description(&contract.module.attrs, &private);
+    let doc = description(contract.module.attrs.iter().chain(&contract.module.inner_attrs), &private);
     let manifest = Ident::new("manifest", Span::mixed_site());
     let declarations = contract.events.iter().map(|event| {
         let (ident, cfgs) = (&event.declared.ident, &event.declared.cfgs);
@@ -44,7 +44,7 @@ pub(super) fn marker(contract: &Contract) -> TokenStream {
             const ID: &'static str = #id;
             type Events = #facade::Root;
             fn events() -> #private::std::vec::Vec<#private::EventDeclaration> {
-                #private::std::vec::Vec::from([#(#declarations),*])
+                #private::core::convert::From::from([#(#declarations),*])
             }
             fn manifest() -> #private::Manifest {
                 #[allow(unused_mut)]

@@ -1,0 +1,19 @@
+// A member that is a payload but no event, and one that does not exist.
+#[trellis::contract(id = "acme.orders@v1")]
+pub mod orders {
+    #[event("orders.created", payload = Order)]
+    pub struct OrderCreated;
+    #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    pub struct Order {}
+
+    #[group("payload")]
+    pub struct Payload(OrderCreated, Order);
+    #[group("misspelt")]
+    pub struct Misspelt(OrderCreted);
+}
+
+fn main() {
+    let _ = orders::EVENT.orders.created;
+    fn is<G: trellis::Group>() {}
+    is::<orders::Payload>();
+}

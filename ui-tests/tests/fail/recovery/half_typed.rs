@@ -1,0 +1,29 @@
+// While one event is being typed, the others and everything that uses them stay as they are.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[trellis::contract(id = "acme.orders@v1")]
+pub mod orders {
+    use super::*;
+
+    #[event("orders.created", payload = Order)]
+    pub struct Created {
+        pub order_id: ,
+    }
+
+    #[event("orders.cancelled")]
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub struct Cancelled {}
+
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub struct Order {}
+
+    #[group("stock")]
+    pub struct Stock(Created, Cancelled);
+}
+
+fn main() {
+    fn is<G: trellis::Group>() {}
+    is::<orders::Stock>();
+    let _ = (orders::EVENT.orders.created, orders::EVENT.orders.cancelled, orders::Order {});
+}

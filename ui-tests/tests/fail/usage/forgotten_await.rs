@@ -1,0 +1,30 @@
+// An enqueue that is not awaited enqueues nothing.
+#![deny(unused_must_use)]
+use trellis::{Message, MessageId, Outbox, PayloadError};
+
+#[trellis::contract(id = "acme.orders@v1")]
+pub mod orders {
+    #[event("orders.created")]
+    #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    pub struct OrderCreated {}
+    #[event("orders.cancelled")]
+    #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    pub struct OrderCancelled {}
+}
+
+struct Tx;
+impl Outbox for Tx {
+    type Error = PayloadError;
+    async fn append(&mut self, _: Message) -> Result<MessageId, PayloadError> {
+        unreachable!()
+    }
+}
+
+async fn handle(tx: &mut Tx) {
+    orders::EVENT.orders.created.enqueue(tx, orders::OrderCreated {});
+    orders::EVENT.orders.created.enqueue(tx, orders::OrderCreated {}).id("chosen");
+}
+
+fn main() {
+    let _ = handle;
+}

@@ -1,0 +1,30 @@
+// Two enqueues side by side on one transaction, which is one connection.
+use trellis::{Message, MessageId, Outbox, PayloadError};
+
+#[trellis::contract(id = "acme.orders@v1")]
+pub mod orders {
+    #[event("orders.created")]
+    #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    pub struct OrderCreated {}
+    #[event("orders.cancelled")]
+    #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    pub struct OrderCancelled {}
+}
+
+struct Tx;
+impl Outbox for Tx {
+    type Error = PayloadError;
+    async fn append(&mut self, _: Message) -> Result<MessageId, PayloadError> {
+        unreachable!()
+    }
+}
+
+async fn handle(tx: &mut Tx) {
+    let created = orders::EVENT.orders.created.enqueue(tx, orders::OrderCreated {});
+    let cancelled = orders::EVENT.orders.cancelled.enqueue(tx, orders::OrderCancelled {});
+    let _ = (created.await, cancelled.await);
+}
+
+fn main() {
+    let _ = handle;
+}

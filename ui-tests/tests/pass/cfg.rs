@@ -1,0 +1,58 @@
+// `#[cfg]` on a declaration: everything that is generated for it comes and goes with it.
+use trellis::Contract;
+
+#[trellis::contract(id = "acme.orders@v1")]
+pub mod orders {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    #[cfg(not(any()))]
+    #[event("orders.on")]
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub struct On {}
+
+    #[event("orders.off")]
+    #[cfg(any())]
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub struct Off {
+        pub field: DoesNotExist,
+    }
+
+    #[event("only.off")]
+    #[cfg_attr(all(), cfg(any()), derive(Missing))]
+    pub struct OnlyOff;
+
+    // One of two at a time may have the same name.
+    #[cfg(any())]
+    #[event("orders.either")]
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub struct Either {
+        pub old: u8,
+    }
+    #[cfg(not(any()))]
+    #[event("orders.either", params(new))]
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub struct Either {
+        pub new: u8,
+    }
+
+    #[cfg(any())]
+    #[group("off")]
+    pub struct OffGroup(Off);
+
+    #[cfg(all())]
+    #[group("on", replay = "all")]
+    pub struct OnGroup(On, Either);
+}
+
+fn main() {
+    let _ = orders::EVENT.orders.on;
+    let _ = orders::EVENT.orders.either;
+    let _: orders::event::Only = orders::EVENT.only; // stays, empty
+    let names: Vec<&str> = orders::Contract::events().iter().map(|event| event.name).collect();
+    assert_eq!(names, ["orders.on", "orders.either"]);
+    let manifest = orders::Contract::manifest();
+    assert_eq!(manifest.events.keys().collect::<Vec<_>>(), [&"orders.either", &"orders.on"]);
+    assert_eq!(manifest.groups.keys().collect::<Vec<_>>(), [&"on"]);
+    assert_eq!(manifest.events["orders.either"].params, ["new"]);
+}

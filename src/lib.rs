@@ -25,6 +25,7 @@ mod handler;
 mod manifest;
 mod message;
 mod outbox;
+pub mod schema;
 pub mod subject;
 
 pub use event::{Event, EventDeclaration, EventHandle};

@@ -6,6 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::event::{Event, EventDeclaration};
 use crate::field::{self, FieldError};
+use crate::schema;
 
 /// Anything a contract can put on the wire.
 pub trait Payload: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {}
@@ -39,6 +40,12 @@ impl MessageId {
         } else {
             Err(InvalidMessageId(text))
         }
+    }
+
+    /// The identity of a message that has none of its own: its place in a stream.
+    pub fn of_place(stream: &str, sequence: u64) -> Self {
+        let stream: String = stream.chars().filter(char::is_ascii_graphic).take(Self::MAX_LEN / 2).collect();
+        Self(format!("{stream}:{sequence}"))
     }
 
     /// The id as text.
@@ -116,16 +123,8 @@ impl Message {
     /// # Errors
     /// The payload cannot be encoded, or lacks a field that the declaration names.
     pub fn event<E: Event>(payload: &E::Payload) -> Result<Self, PayloadError> {
-        encode(E::DECLARATION, output_schema::<E::Payload>, serde_json::to_vec(payload))
+        encode(E::DECLARATION, schema::output::<E::Payload>, serde_json::to_vec(payload))
     }
-}
-
-/// The JSON Schema of what `Serialize` writes.
-pub(crate) fn output_schema<P: JsonSchema>() -> Schema {
-    schemars::generate::SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<P>()
 }
 
 // Not generic: one copy, however many events a contract declares.

@@ -51,7 +51,11 @@ impl Ports {
 
 impl Default for Ports {
     fn default() -> Self {
-        Self { clock: Arc::new(SystemClock::default()), ids: Arc::new(RandomIds), jitter: Arc::new(RandomJitter) }
+        Self {
+            clock: Arc::new(SystemClock::default()),
+            ids: Arc::new(RandomIds),
+            jitter: Arc::new(RandomJitter),
+        }
     }
 }
 

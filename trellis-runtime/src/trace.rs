@@ -27,7 +27,8 @@ impl TraceContext {
         let lower_hex = |text: &str, len| {
             text.len() == len && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
         };
-        let shaped = lower_hex(version, 2) && lower_hex(trace, 32) && lower_hex(span, 16) && lower_hex(flags, 2);
+        let shaped =
+            lower_hex(version, 2) && lower_hex(trace, 32) && lower_hex(span, 16) && lower_hex(flags, 2);
         // A later version may append parts; version 00 has exactly four, and ff is forbidden.
         if !shaped || version == "ff" || (version == "00" && parts.next().is_some()) {
             return None;
@@ -91,7 +92,14 @@ mod tests {
         let zero_trace = format!("00-{}-b7ad6b7169203331-01", "0".repeat(32));
         let upper = PARENT.to_uppercase();
         let five_parts = format!("{PARENT}-00");
-        for bad in ["", "00", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", &zero_trace, &upper, &five_parts] {
+        for bad in [
+            "",
+            "00",
+            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            &zero_trace,
+            &upper,
+            &five_parts,
+        ] {
             assert_eq!(TraceContext::parse(bad, None), None, "{bad}");
         }
     }

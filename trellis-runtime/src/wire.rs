@@ -22,6 +22,9 @@ pub const DEAD_DELIVERIES: &str = "Trellis-Deliveries";
 /// Header of a dead letter: the subject the event came on.
 pub const DEAD_SUBJECT: &str = "Trellis-Dead-Subject";
 
+/// Header of a dead letter: the event's place in the event stream.
+pub const DEAD_SEQUENCE: &str = "Trellis-Dead-Sequence";
+
 /// Metadata key on a stream or consumer: who made it.
 pub(crate) const MADE_BY: &str = "trellis.made_by";
 /// Metadata value under [`MADE_BY`] on streams: the format of what is in them.
@@ -47,7 +50,8 @@ impl Environment {
     /// # Errors
     /// `name` is no lower-case word, or is one of the words that subjects begin with.
     pub fn new(name: impl Into<String>) -> Result<Self, InvalidEnvironment> {
-        const RESERVED: [&str; 8] = ["events", "dead", "redrive", "rpc", "operations", "feeds", "trellis", "transfer"];
+        const RESERVED: [&str; 8] =
+            ["events", "dead", "redrive", "rpc", "operations", "feeds", "trellis", "transfer"];
         let name = name.into();
         let mut chars = name.chars();
         let first = chars.next().is_some_and(|c| c.is_ascii_lowercase());
@@ -183,10 +187,16 @@ mod tests {
     #[test]
     fn names_are_what_the_design_says() {
         let none = Environment::NONE;
-        assert_eq!(none.event_subject(&EVENT, &["eu".into(), "a~2E~b".into()]), "events.v1.orders.created.eu.a~2E~b");
+        assert_eq!(
+            none.event_subject(&EVENT, &["eu".into(), "a~2E~b".into()]),
+            "events.v1.orders.created.eu.a~2E~b"
+        );
         assert_eq!(none.event_filter(&EVENT), "events.v1.orders.created.*.*");
         assert_eq!(none.event_stream(), "TRELLIS_EVENTS");
-        assert_eq!(none.dead_subject(&GROUP, "orders.created"), "dead.v1.acme-ware_house.stock.orders.created");
+        assert_eq!(
+            none.dead_subject(&GROUP, "orders.created"),
+            "dead.v1.acme-ware_house.stock.orders.created"
+        );
         let prod = Environment::new("prod").unwrap();
         assert_eq!(prod.event_base(&EVENT), "prod.events.v1.orders.created");
         assert_eq!(prod.event_stream(), "PROD_TRELLIS_EVENTS");

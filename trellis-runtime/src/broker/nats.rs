@@ -33,7 +33,8 @@ impl NatsBroker {
     /// waits for its acknowledgement.
     pub fn new(client: Client, stream: impl Into<String>, ack_timeout: Duration) -> Self {
         // The window is ours: the client's own would deadlock with acknowledgements awaited after a page.
-        let context = ContextBuilder::new().timeout(ack_timeout).max_ack_inflight(WINDOW * 8).build(client.clone());
+        let context =
+            ContextBuilder::new().timeout(ack_timeout).max_ack_inflight(WINDOW * 8).build(client.clone());
         Self { client, context, window: Semaphore::new(WINDOW), stream: stream.into() }
     }
 
@@ -111,7 +112,8 @@ fn full(info: &Info) -> Option<String> {
     // A message of average size would not fit either.
     let average = state.bytes.checked_div(state.messages).unwrap_or_default();
     let reached = |limit: i64, used: u64| u64::try_from(limit).is_ok_and(|limit| limit > 0 && used >= limit);
-    let is_full = reached(config.max_messages, state.messages) || reached(config.max_bytes, state.bytes + average);
+    let is_full =
+        reached(config.max_messages, state.messages) || reached(config.max_bytes, state.bytes + average);
     is_full.then(|| format!("stream {} is full and discards new messages", config.name))
 }
 
@@ -126,7 +128,9 @@ fn judge(error: async_nats::jetstream::context::PublishError) -> PublishError {
         | PublishErrorKind::WrongLastMessageId
         | PublishErrorKind::WrongLastSequence => PublishError::Refused(reason),
         PublishErrorKind::Other => match server_error(&error) {
-            Some(server) if is_passing(server.error_code(), server.code()) => PublishError::Unavailable(reason),
+            Some(server) if is_passing(server.error_code(), server.code()) => {
+                PublishError::Unavailable(reason)
+            }
             Some(_) => PublishError::Refused(reason),
             None if is_about_the_message(&error) => PublishError::Refused(reason),
             None => PublishError::Unavailable(reason),

@@ -46,7 +46,9 @@ impl Sql {
         };
         let kinds = KINDS.map(|kind| format!("'{kind}'")).join(", ");
         let columns = "seq, id, name, subject, headers, body, order_key, attempts";
-        let head = format!("(SELECT h.id FROM {t} h WHERE h.order_key = k.order_key AND {live} ORDER BY h.seq LIMIT 1)");
+        let head = format!(
+            "(SELECT h.id FROM {t} h WHERE h.order_key = k.order_key AND {live} ORDER BY h.seq LIMIT 1)"
+        );
         let fresh = KINDS.map(|kind| {
             format!("(SELECT r.id, r.seq, r.order_key FROM {t} r WHERE r.kind = '{kind}' AND r.state = 'pending' AND NOT r.held ORDER BY r.seq LIMIT $2 FOR UPDATE SKIP LOCKED)")
         }).join(" UNION ALL ");
@@ -251,7 +253,8 @@ impl Store for Postgres {
     async fn stats(pool: &Pool<Self>, sql: &Sql, offset: i64) -> Result<OutboxStats> {
         let mut stats = OutboxStats::default();
         for row in sqlx::query(statement(&sql.stats)).bind(offset).fetch_all(pool).await? {
-            let (kind, state, held): (String, String, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+            let (kind, state, held): (String, String, bool) =
+                (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
             stats.count(kind, &state, held, row.try_get(3)?, row.try_get(4)?);
         }
         Ok(stats)

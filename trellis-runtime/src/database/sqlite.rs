@@ -46,7 +46,9 @@ impl Sql {
             format!("SELECT seq FROM (SELECT seq FROM {t} WHERE kind = '{kind}' AND state = 'pending' AND held = 0 ORDER BY seq LIMIT ?2)")
         });
         let due = |condition: &str| {
-            format!("SELECT seq FROM (SELECT seq FROM {t} WHERE state IN ('leased', 'failed') AND {condition} AND kind IN ({kinds}) ORDER BY due_at LIMIT ?2 / 4 + 1)")
+            format!(
+                "SELECT seq FROM (SELECT seq FROM {t} WHERE state IN ('leased', 'failed') AND {condition} AND kind IN ({kinds}) ORDER BY due_at LIMIT ?2 / 4 + 1)"
+            )
         };
         let page = format!(
             "{} UNION ALL {} UNION ALL {}",
@@ -54,7 +56,9 @@ impl Sql {
             due(&format!("due_at <= {NOW} + ?5")),
             due(&format!("due_at > {NOW} + ?5 + ?4"))
         );
-        let first = |key: &str| format!("(SELECT h.seq FROM {t} h WHERE h.order_key = {key} AND {live} ORDER BY h.seq LIMIT 1)");
+        let first = |key: &str| {
+            format!("(SELECT h.seq FROM {t} h WHERE h.order_key = {key} AND {live} ORDER BY h.seq LIMIT 1)")
+        };
         let text = |sql: String| Arc::from(sql);
         Self {
             verify: text(format!("SELECT 1 FROM {t}, {inbox} LIMIT 0")),
@@ -66,7 +70,9 @@ impl Sql {
             claim: text(format!(
                 "UPDATE {t} SET state = 'leased', token = ?1, due_at = {NOW} + ?5 + ?3 WHERE seq IN ({page}) RETURNING seq, id, CAST(name AS BLOB), CAST(subject AS BLOB), CAST(headers AS BLOB), CAST(body AS BLOB), order_key, attempts"
             )),
-            sent: text(format!("DELETE FROM {t} WHERE id IN (SELECT value FROM json_each(?1)) AND token = ?2")),
+            sent: text(format!(
+                "DELETE FROM {t} WHERE id IN (SELECT value FROM json_each(?1)) AND token = ?2"
+            )),
             failed: text(format!(
                 "UPDATE {t} SET state = CASE WHEN f.delay IS NULL THEN 'dead' ELSE 'failed' END, due_at = {NOW} + ?3 + f.delay, attempts = attempts + 1, reason = f.reason, token = NULL FROM (SELECT value ->> 0 AS id, value ->> 1 AS delay, value ->> 2 AS reason FROM json_each(?1)) f WHERE {t}.id = f.id AND token = ?2"
             )),
@@ -74,10 +80,12 @@ impl Sql {
                 "UPDATE {t} SET state = 'pending', token = NULL, due_at = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND token = ?2"
             )),
             promote: text(format!(
-                "UPDATE {t} SET held = 0 WHERE held = 1 AND seq IN (SELECT {} FROM json_each(?1) k)", first("k.value")
+                "UPDATE {t} SET held = 0 WHERE held = 1 AND seq IN (SELECT {} FROM json_each(?1) k)",
+                first("k.value")
             )),
             mend: text(format!(
-                "UPDATE {t} SET held = 0 WHERE held = 1 AND seq IN (SELECT {} FROM (SELECT DISTINCT order_key FROM {t} WHERE held = 1) k)", first("k.order_key")
+                "UPDATE {t} SET held = 0 WHERE held = 1 AND seq IN (SELECT {} FROM (SELECT DISTINCT order_key FROM {t} WHERE held = 1) k)",
+                first("k.order_key")
             )),
             unknown_kinds: text(unknown_kinds(t, "state = 'pending' AND held = 0")),
             stats: text(format!(
@@ -232,7 +240,8 @@ impl Store for Sqlite {
     async fn stats(pool: &Pool<Self>, sql: &Sql, offset: i64) -> Result<OutboxStats> {
         let mut stats = OutboxStats::default();
         for row in sqlx::query(statement(&sql.stats)).bind(offset).fetch_all(pool).await? {
-            let (kind, state, held): (String, String, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+            let (kind, state, held): (String, String, bool) =
+                (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
             stats.count(kind, &state, held, row.try_get(3)?, row.try_get(4)?);
         }
         Ok(stats)

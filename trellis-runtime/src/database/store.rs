@@ -71,7 +71,8 @@ pub(crate) trait Store: sqlx::Database {
         offset: i64,
     ) -> impl Future<Output = Result<Claim>> + Send;
     /// Take rows that are behind an earlier one of their key out of the claim's way.
-    fn hold(pool: &Pool<Self>, sql: &Self::Sql, behind: &[String]) -> impl Future<Output = Result<()>> + Send;
+    fn hold(pool: &Pool<Self>, sql: &Self::Sql, behind: &[String])
+    -> impl Future<Output = Result<()>> + Send;
     /// Remove rows that were sent; the number that was still held under `token`.
     fn sent(
         pool: &Pool<Self>,
@@ -100,8 +101,16 @@ pub(crate) trait Store: sqlx::Database {
     fn mend(pool: &Pool<Self>, sql: &Self::Sql) -> impl Future<Output = Result<u64>> + Send;
 
     fn unknown_kinds(pool: &Pool<Self>, sql: &Self::Sql) -> impl Future<Output = Result<Vec<String>>> + Send;
-    fn stats(pool: &Pool<Self>, sql: &Self::Sql, offset: i64) -> impl Future<Output = Result<OutboxStats>> + Send;
-    fn dead(pool: &Pool<Self>, sql: &Self::Sql, limit: i64) -> impl Future<Output = Result<Vec<DeadRow>>> + Send;
+    fn stats(
+        pool: &Pool<Self>,
+        sql: &Self::Sql,
+        offset: i64,
+    ) -> impl Future<Output = Result<OutboxStats>> + Send;
+    fn dead(
+        pool: &Pool<Self>,
+        sql: &Self::Sql,
+        limit: i64,
+    ) -> impl Future<Output = Result<Vec<DeadRow>>> + Send;
     fn redrive(pool: &Pool<Self>, sql: &Self::Sql, id: &str) -> impl Future<Output = Result<bool>> + Send;
 
     /// False when this consumer has handled `root_id`; waits for a transaction that is about to.
@@ -138,13 +147,16 @@ pub(crate) fn unknown_kinds(table: &str, claimable: &str) -> String {
     let mut kinds = KINDS;
     kinds.sort_unstable();
     let from = |gap: String| {
-        format!("SELECT kind FROM (SELECT kind FROM {table} WHERE {claimable} AND {gap} ORDER BY kind LIMIT 1000) g")
+        format!(
+            "SELECT kind FROM (SELECT kind FROM {table} WHERE {claimable} AND {gap} ORDER BY kind LIMIT 1000) g"
+        )
     };
     let after = |kind: &str| match kinds.iter().find(|next| **next > kind) {
         Some(next) => from(format!("kind > '{kind}' AND kind < '{next}'")),
         None => from(format!("kind > '{kind}'")),
     };
-    let mut gaps: Vec<String> = kinds.first().map(|kind| from(format!("kind < '{kind}'"))).into_iter().collect();
+    let mut gaps: Vec<String> =
+        kinds.first().map(|kind| from(format!("kind < '{kind}'"))).into_iter().collect();
     gaps.extend(kinds.iter().map(|kind| after(kind)));
     gaps.join(" UNION ")
 }

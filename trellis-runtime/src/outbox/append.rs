@@ -29,7 +29,10 @@ pub(crate) async fn append<D: Database>(
         <D as Store>::lock_key(connection, lock).await.map_err(failed)?;
     }
     for _ in 0..INSERT_TRIES {
-        if <D as Store>::insert(connection, &shared.sql, &row, shared.db_clock.offset_ms()).await.map_err(failed)? {
+        if <D as Store>::insert(connection, &shared.sql, &row, shared.db_clock.offset_ms())
+            .await
+            .map_err(failed)?
+        {
             return Ok(id);
         }
         match <D as Store>::find(connection, &shared.sql, &row.id).await.map_err(failed)? {
@@ -45,7 +48,7 @@ pub(crate) async fn append<D: Database>(
 impl<D: Database> Shared<D> {
     /// All checks that need no database, and the row.
     pub(crate) fn prepare(&self, message: Message) -> Result<(MessageId, NewRow), OutboxError> {
-        self.validators.check(&message)?;
+        self.validators.check(&message.declaration, message.schema, &message.body)?;
         let id = match &message.id {
             Some(id) => id.clone(),
             None => MessageId::new(self.ports.ulid())

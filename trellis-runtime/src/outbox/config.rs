@@ -115,7 +115,11 @@ impl Tables {
                 return Err(InvalidTableName(name.clone()));
             }
         }
-        if outbox.eq_ignore_ascii_case(&inbox) { Err(InvalidTableName(inbox)) } else { Ok(Self { outbox, inbox }) }
+        if outbox.eq_ignore_ascii_case(&inbox) {
+            Err(InvalidTableName(inbox))
+        } else {
+            Ok(Self { outbox, inbox })
+        }
     }
 
     /// The table of messages to be sent.
@@ -132,9 +136,10 @@ impl Tables {
     pub(crate) fn lock_id(&self, purpose: &str, of: &str) -> i64 {
         // FNV-1a, 64 bit: <http://www.isthe.com/chongo/tech/comp/fnv/>
         let bytes = [self.outbox.as_str(), "\0", purpose, "\0", of];
-        let hash = bytes.iter().flat_map(|part| part.bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash =
+            bytes.iter().flat_map(|part| part.bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
         hash.cast_signed()
     }
 }
@@ -156,7 +161,8 @@ mod tests {
     #[test]
     fn lock_ids_differ_by_table_purpose_and_key() {
         let (a, b) = (Tables::default(), Tables::new("other", "inbox").unwrap());
-        let ids = [a.lock_id("key", "x"), a.lock_id("key", "y"), a.lock_id("heads", "x"), b.lock_id("key", "x")];
+        let ids =
+            [a.lock_id("key", "x"), a.lock_id("key", "y"), a.lock_id("heads", "x"), b.lock_id("key", "x")];
         for (at, id) in ids.iter().enumerate() {
             assert_eq!(ids.iter().position(|other| other == id), Some(at));
         }

@@ -19,7 +19,9 @@ pub enum OutboxError {
         problem: String,
     },
     /// Body and headers together exceed the configured limit.
-    #[error("`{name}` takes {size} bytes with its headers, the limit is {limit}: send a reference to the data instead, or raise `max_message_bytes` and the server's `max_payload`")]
+    #[error(
+        "`{name}` takes {size} bytes with its headers, the limit is {limit}: send a reference to the data instead, or raise `max_message_bytes` and the server's `max_payload`"
+    )]
     TooLarge {
         /// Logical name.
         name: &'static str,
@@ -57,23 +59,33 @@ pub enum OutboxError {
         stored: String,
     },
     /// The connection has no open transaction, so an enqueue could not be undone with the state.
-    #[error("the connection has no open transaction: begin one through sqlx (`pool.begin()`) before `outbox.join(..)`")]
+    #[error(
+        "the connection has no open transaction: begin one through sqlx (`pool.begin()`) before `outbox.join(..)`"
+    )]
     NotInTransaction,
     /// SQLite refused to turn a reading transaction into a writing one.
-    #[error("SQLite is busy: a transaction that began deferred cannot start to write while another one does; begin it with `pool.begin_with(\"BEGIN IMMEDIATE\")`")]
+    #[error(
+        "SQLite is busy: a transaction that began deferred cannot start to write while another one does; begin it with `pool.begin_with(\"BEGIN IMMEDIATE\")`"
+    )]
     DeferredTransaction(#[source] sqlx::Error),
     /// Another process kept SQLite's write lock for the whole busy time-out. Repeat the transaction.
     #[error("SQLite stayed busy: another process holds the write lock; repeat the transaction")]
     Busy(#[source] sqlx::Error),
     /// The database ended this transaction in favour of another one. Repeat it.
-    #[error("the database gave up this transaction in favour of another one; repeat it, and take ordering keys in the same order everywhere")]
+    #[error(
+        "the database gave up this transaction in favour of another one; repeat it, and take ordering keys in the same order everywhere"
+    )]
     Conflict(#[source] sqlx::Error),
     /// A statement of this transaction failed and its error was swallowed: PostgreSQL would
     /// answer COMMIT by rolling back.
-    #[error("an earlier statement of this transaction failed, so nothing of it can be committed: return its error instead of ignoring it")]
+    #[error(
+        "an earlier statement of this transaction failed, so nothing of it can be committed: return its error instead of ignoring it"
+    )]
     Aborted(#[source] sqlx::Error),
     /// The future of a savepoint was dropped, so its part is neither done nor undone.
-    #[error("a savepoint of this transaction was abandoned half-way: return from the transaction instead of going on")]
+    #[error(
+        "a savepoint of this transaction was abandoned half-way: return from the transaction instead of going on"
+    )]
     SavepointAbandoned,
     /// `ctx.once` outside of a delivery.
     #[error("`once` needs an event or job to be done once for: outside of a handler use `transaction`")]
@@ -88,7 +100,9 @@ pub enum OutboxError {
     #[error("the result to be stored for later deliveries cannot be encoded")]
     EncodeResult(#[source] serde_json::Error),
     /// The tables are not there.
-    #[error("table `{table}` is missing: run `trellis_runtime::migrate(&pool)` once, or its artifacts with your own tool")]
+    #[error(
+        "table `{table}` is missing: run `trellis_runtime::migrate(&pool)` once, or its artifacts with your own tool"
+    )]
     NotMigrated {
         /// Name of the table.
         table: String,

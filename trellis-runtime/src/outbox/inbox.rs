@@ -3,9 +3,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::database::{Database, Store};
+use crate::outbox::SqlOutbox;
 use crate::outbox::error::OutboxError;
 use crate::outbox::tx::Tx;
-use crate::outbox::SqlOutbox;
 
 impl<D: Database> SqlOutbox<D> {
     /// Run `work` in a transaction unless `consumer` has already committed its effect for
@@ -43,7 +43,8 @@ impl<D: Database> Tx<D> {
     async fn record(&mut self, consumer: &str, root_id: &str) -> Result<bool, OutboxError> {
         let shared = std::sync::Arc::clone(self.shared());
         let offset = shared.db_clock.offset_ms();
-        let first = <D as Store>::inbox_insert(self.connection(), &shared.sql, consumer, root_id, offset).await;
+        let first =
+            <D as Store>::inbox_insert(self.connection(), &shared.sql, consumer, root_id, offset).await;
         first.map_err(|error| shared.error(error))
     }
 
@@ -54,13 +55,19 @@ impl<D: Database> Tx<D> {
         serde_json::from_str(stored.as_deref().unwrap_or(NOTHING)).map_err(OutboxError::StoredResult)
     }
 
-    async fn store<T: Serialize>(&mut self, consumer: &str, root_id: &str, result: &T) -> Result<(), OutboxError> {
+    async fn store<T: Serialize>(
+        &mut self,
+        consumer: &str,
+        root_id: &str,
+        result: &T,
+    ) -> Result<(), OutboxError> {
         let result = serde_json::to_string(result).map_err(OutboxError::EncodeResult)?;
         if result == NOTHING {
             return Ok(());
         }
         let shared = std::sync::Arc::clone(self.shared());
-        let stored = <D as Store>::inbox_store(self.connection(), &shared.sql, consumer, root_id, &result).await;
+        let stored =
+            <D as Store>::inbox_store(self.connection(), &shared.sql, consumer, root_id, &result).await;
         stored.map_err(|error| shared.error(error))
     }
 }

@@ -46,7 +46,8 @@ where
     D::Connection: Migrate,
 {
     const TRIES: usize = 5;
-    let mut migrator = Migrator::with_migrations(migrations::<D>(tables).into_iter().map(into_sqlx).collect());
+    let mut migrator =
+        Migrator::with_migrations(migrations::<D>(tables).into_iter().map(into_sqlx).collect());
     migrator.dangerous_set_table_name(format!("{}_migrations", tables.outbox()));
     let mut last = None;
     // SQLite has no lock for migrations: of two processes that start at once, one fails and finds
@@ -54,7 +55,9 @@ where
     for attempt in 0..TRIES {
         match migrator.run(pool).await {
             Ok(()) => return Ok(()),
-            Err(error @ (MigrateError::VersionMismatch(_) | MigrateError::VersionMissing(_))) => return Err(error),
+            Err(error @ (MigrateError::VersionMismatch(_) | MigrateError::VersionMissing(_))) => {
+                return Err(error);
+            }
             Err(error) => last = Some(error),
         }
         tokio::time::sleep(std::time::Duration::from_millis(50 << attempt)).await;
@@ -69,11 +72,19 @@ pub fn migrations<D: Database>(tables: &Tables) -> Vec<MigrationArtifact> {
             include_str!("../../migrations/postgres_v1.up.sql"),
             include_str!("../../migrations/postgres_v1.down.sql"),
         ),
-        _ => (include_str!("../../migrations/sqlite_v1.up.sql"), include_str!("../../migrations/sqlite_v1.down.sql")),
+        _ => (
+            include_str!("../../migrations/sqlite_v1.up.sql"),
+            include_str!("../../migrations/sqlite_v1.down.sql"),
+        ),
     };
     let named = |sql: &str| sql.replace("{outbox}", tables.outbox()).replace("{inbox}", tables.inbox());
-    let mut artifact =
-        MigrationArtifact { version: 1, description: "trellis outbox and inbox", up: named(up), down: named(down), checksum: String::new() };
+    let mut artifact = MigrationArtifact {
+        version: 1,
+        description: "trellis outbox and inbox",
+        up: named(up),
+        down: named(down),
+        checksum: String::new(),
+    };
     let checksum = into_sqlx(artifact.clone()).checksum;
     artifact.checksum = checksum.iter().map(|byte| format!("{byte:02x}")).collect();
     vec![artifact]

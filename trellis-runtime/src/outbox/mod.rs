@@ -25,8 +25,8 @@ pub use migrate::{MigrationArtifact, migrate, migrate_tables, migrations};
 pub use stats::{DeadRow, OutboxStats};
 pub use tx::Tx;
 
-pub(crate) use prepare::{parse_rfc3339, prepare, rfc3339, Stamp};
-pub(crate) use row::{Claim, ClaimedRow, Failure, KINDS, NewRow, StoredRow, decode_headers};
+pub(crate) use prepare::parse_rfc3339;
+pub(crate) use row::{Claim, ClaimedRow, Failure, KINDS, NewRow, StoredRow};
 pub(crate) use shared::Shared;
 pub(crate) use validate::Validators;
 

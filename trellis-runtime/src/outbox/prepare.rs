@@ -104,7 +104,11 @@ mod tests {
         Stamp {
             id: MessageId::new("m-1").unwrap(),
             time: SystemTime::UNIX_EPOCH + Duration::from_millis(1500),
-            trace: TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Some("a=1")).unwrap(),
+            trace: TraceContext::parse(
+                "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                Some("a=1"),
+            )
+            .unwrap(),
         }
     }
 
@@ -136,7 +140,10 @@ mod tests {
     fn keys_and_subjects_have_a_limit() {
         let mut long = message();
         long.order_key = Some("k".repeat(MAX_KEY_BYTES + 1));
-        assert!(matches!(prepare(long, stamp(), &Environment::NONE, 1 << 20), Err(OutboxError::KeyTooLong { .. })));
+        assert!(matches!(
+            prepare(long, stamp(), &Environment::NONE, 1 << 20),
+            Err(OutboxError::KeyTooLong { .. })
+        ));
         let mut long = message();
         long.params = vec!["p".repeat(3000)];
         let error = prepare(long, stamp(), &Environment::NONE, 1 << 20).unwrap_err();

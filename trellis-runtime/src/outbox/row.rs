@@ -85,14 +85,16 @@ pub(crate) fn encode_headers(headers: &[(&str, &str)]) -> String {
 
 /// Headers as they are sent; the error says what is wrong with the stored ones.
 pub(crate) fn decode_headers(stored: &str) -> Result<HeaderMap, String> {
-    let pairs: BTreeMap<String, String> =
-        serde_json::from_str(stored).map_err(|error| format!("stored headers are no JSON object of strings: {error}"))?;
+    let pairs: BTreeMap<String, String> = serde_json::from_str(stored)
+        .map_err(|error| format!("stored headers are no JSON object of strings: {error}"))?;
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
         let parsed_name = name.parse::<async_nats::HeaderName>();
-        let parsed_name = parsed_name.map_err(|_| format!("stored header name {name:?} is no header name"))?;
+        let parsed_name =
+            parsed_name.map_err(|_| format!("stored header name {name:?} is no header name"))?;
         let parsed_value = value.parse::<async_nats::HeaderValue>();
-        let parsed_value = parsed_value.map_err(|_| format!("stored value of header {name:?} is no header value"))?;
+        let parsed_value =
+            parsed_value.map_err(|_| format!("stored value of header {name:?} is no header value"))?;
         headers.insert(parsed_name, parsed_value);
     }
     Ok(headers)

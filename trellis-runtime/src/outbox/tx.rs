@@ -150,7 +150,10 @@ impl<D: Database> Drop for Tx<D> {
     fn drop(&mut self) {
         let open_for = self.shared.ports.clock.monotonic().saturating_sub(self.began);
         if open_for > SLOW {
-            tracing::warn!(?open_for, "a transaction was open for long: it holds a connection, and on SQLite every writer");
+            tracing::warn!(
+                ?open_for,
+                "a transaction was open for long: it holds a connection, and on SQLite every writer"
+            );
         }
         // In this order, so that the rollback is queued before the next writer begins.
         drop(self.open.take());
@@ -176,7 +179,9 @@ impl<D: Database> Shared<D> {
             Fault::Busy => OutboxError::Busy(error),
             Fault::Conflict => OutboxError::Conflict(error),
             Fault::Aborted => OutboxError::Aborted(error),
-            Fault::NoTable => OutboxError::NotMigrated { table: self.tables.outbox().to_owned(), source: error },
+            Fault::NoTable => {
+                OutboxError::NotMigrated { table: self.tables.outbox().to_owned(), source: error }
+            }
             Fault::Other => OutboxError::Database(error),
         }
     }

@@ -3,35 +3,45 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use jsonschema::Validator;
+use schemars::Schema;
 use serde_json::Value;
-use trellis::Message;
+use trellis::EventDeclaration;
 
 use crate::outbox::error::OutboxError;
 
-/// Compiled validators, one per event that has constraints. Bounded by the number of declarations.
+type Key = (&'static str, &'static str, usize);
+
+/// Compiled validators, one per event and direction that has constraints. Bounded by the number of
+/// declarations.
 #[derive(Default)]
-pub(crate) struct Validators(RwLock<HashMap<(&'static str, &'static str), Option<Arc<Validator>>>>);
+pub(crate) struct Validators(RwLock<HashMap<Key, Option<Arc<Validator>>>>);
 
 impl Validators {
     /// # Errors
     /// The body violates its schema; the first fault with its place.
-    pub(crate) fn check(&self, message: &Message) -> Result<(), OutboxError> {
-        let Some(validator) = self.of(message) else { return Ok(()) };
-        let name = message.declaration.name;
+    pub(crate) fn check(
+        &self,
+        event: &EventDeclaration,
+        schema: fn() -> Schema,
+        body: &[u8],
+    ) -> Result<(), OutboxError> {
+        let Some(validator) = self.of(event, schema) else { return Ok(()) };
+        let name = event.name;
         let invalid = |path: String, problem: String| OutboxError::Invalid { name, path, problem };
         let body: Value =
-            serde_json::from_slice(&message.body).map_err(|error| invalid("/".to_owned(), error.to_string()))?;
+            serde_json::from_slice(body).map_err(|error| invalid("/".to_owned(), error.to_string()))?;
         let Err(fault) = validator.validate(&body) else { return Ok(()) };
         let path = fault.instance_path().to_string();
         Err(invalid(if path.is_empty() { "/".to_owned() } else { path }, fault.to_string()))
     }
 
-    fn of(&self, message: &Message) -> Option<Arc<Validator>> {
-        let key = (message.declaration.contract, message.declaration.name);
+    fn of(&self, event: &EventDeclaration, schema: fn() -> Schema) -> Option<Arc<Validator>> {
+        // One map serves what is sent and what is received: the schemas may differ by direction.
+        let key = (event.contract, event.name, schema as usize);
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return known.clone();
         }
-        let validator = compile(&(message.schema)().to_value());
+        let validator = compile(&schema().to_value());
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(key, validator.clone());
         validator
     }
@@ -53,9 +63,24 @@ fn compile(schema: &Value) -> Option<Arc<Validator>> {
 /// Whether the schema says more than serde enforces by itself.
 pub(crate) fn has_constraints(schema: &Value) -> bool {
     const CONSTRAINTS: [&str; 18] = [
-        "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "contains",
-        "minContains", "maxContains", "minProperties", "maxProperties", "propertyNames", "patternProperties",
-        "dependentRequired", "dependentSchemas", "not", "if",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "contains",
+        "minContains",
+        "maxContains",
+        "minProperties",
+        "maxProperties",
+        "propertyNames",
+        "patternProperties",
+        "dependentRequired",
+        "dependentSchemas",
+        "not",
+        "if",
     ];
     const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
     match schema {
@@ -63,7 +88,9 @@ pub(crate) fn has_constraints(schema: &Value) -> bool {
             // What stands below these is data, not schema.
             "const" | "enum" | "default" | "examples" | "required" | "description" | "title" => false,
             // Names of properties are no keywords.
-            "properties" | "$defs" => value.as_object().is_some_and(|named| named.values().any(has_constraints)),
+            "properties" | "$defs" => {
+                value.as_object().is_some_and(|named| named.values().any(has_constraints))
+            }
             key if CONSTRAINTS.contains(&key) => true,
             key if BOUNDS.contains(&key) => !is_bound_of_type(map, key, value),
             _ => has_constraints(value),

@@ -166,7 +166,10 @@ impl<D: Database> Worker<D> {
         drop(turn);
         let kinds = <D as Store>::unknown_kinds(&shared.pool, &shared.sql).await.unwrap_or_default();
         if !kinds.is_empty() && kinds != upkeep.warned_of {
-            tracing::warn!(?kinds, "rows of kinds that this version does not know are left for processes that do");
+            tracing::warn!(
+                ?kinds,
+                "rows of kinds that this version does not know are left for processes that do"
+            );
         }
         upkeep.warned_of = kinds;
     }
@@ -219,13 +222,26 @@ impl<D: Database> Worker<D> {
         let (config, jitter) = (&self.shared.config, &self.shared.ports.jitter);
         let mut failures = Vec::with_capacity(failed.len());
         let mut dead = Vec::new();
-        for (row, reason) in failed.iter().filter_map(|(at, reason)| Some((&page.rows.get(*at)?.row, reason))) {
+        for (row, reason) in failed.iter().filter_map(|(at, reason)| Some((&page.rows.get(*at)?.row, reason)))
+        {
             let failure = fail(config, row.id.clone(), row.attempts, reason, |longest| jitter.full(longest));
             if failure.retry_in_ms.is_none() {
-                tracing::error!(id = row.id, name = row.name, subject = row.subject, reason, "a row is dead; `redrive` sends it again");
+                tracing::error!(
+                    id = row.id,
+                    name = row.name,
+                    subject = row.subject,
+                    reason,
+                    "a row is dead; `redrive` sends it again"
+                );
                 dead.push(row);
             } else {
-                tracing::warn!(id = row.id, name = row.name, attempts = row.attempts + 1, reason, "a row failed and waits");
+                tracing::warn!(
+                    id = row.id,
+                    name = row.name,
+                    attempts = row.attempts + 1,
+                    reason,
+                    "a row failed and waits"
+                );
             }
             failures.push(failure);
         }

@@ -102,7 +102,9 @@ impl Dispatcher {
         let drained = tokio::time::timeout(drain, ended(&mut lanes)).await;
         self.control.halt.cancel();
         if drained.is_err() && tokio::time::timeout(HALT_WAIT, ended(&mut lanes)).await.is_err() {
-            tracing::warn!("dispatcher lanes did not end in time and were aborted; their rows are sent again after the lease");
+            tracing::warn!(
+                "dispatcher lanes did not end in time and were aborted; their rows are sent again after the lease"
+            );
             lanes.shutdown().await;
         }
     }

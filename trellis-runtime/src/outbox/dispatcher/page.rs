@@ -80,7 +80,12 @@ impl Page {
     }
 
     /// Publish the rows `at`; returns those that failed without being guilty, with what was said.
-    async fn attempt(&self, broker: &Arc<dyn Broker>, at: Vec<usize>, outcome: &mut Outcome) -> Vec<(usize, String)> {
+    async fn attempt(
+        &self,
+        broker: &Arc<dyn Broker>,
+        at: Vec<usize>,
+        outcome: &mut Outcome,
+    ) -> Vec<(usize, String)> {
         let mut sending = Vec::with_capacity(at.len());
         let mut messages = Vec::with_capacity(at.len());
         for at in at {

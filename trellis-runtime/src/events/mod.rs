@@ -1,0 +1,14 @@
+//! Events: streams, consumer groups, deliveries, dead letters.
+mod dead_letter;
+mod decide;
+mod delivery;
+mod group;
+mod provision;
+mod route;
+
+pub use group::GroupConfig;
+pub use provision::{ProvisionError, StreamConfig};
+
+pub(crate) use group::{Group, GroupRunner};
+pub(crate) use provision::Provision;
+pub(crate) use route::Routes;

@@ -1,0 +1,260 @@
+//! Sets up a host and starts it.
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::{Client, ConnectOptions};
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use trellis::{Contract, Manifest, Mount, Service};
+
+use crate::broker::{Broker, NatsBroker};
+use crate::ctx::Ctx;
+use crate::database::Database;
+use crate::events::{Group, GroupConfig, GroupRunner, Provision, Routes, StreamConfig};
+use crate::host::error::StartError;
+use crate::host::supervise::Supervisor;
+use crate::host::{GroupState, Host, server};
+use crate::outbox::{Dispatcher, SqlOutbox};
+use crate::wire;
+
+type WrapBroker = Box<dyn FnOnce(NatsBroker) -> Arc<dyn Broker> + Send>;
+
+/// Sets up a [`Host`]. Nothing happens before [`start`](HostBuilder::start).
+#[must_use = "nothing runs before `start`"]
+pub struct HostBuilder<S: Service, C: Contract, D: Database> {
+    service: S,
+    outbox: SqlOutbox<D>,
+    connection: Option<Connection>,
+    groups: Vec<Group<S>>,
+    streams: StreamConfig,
+    wrap_broker: WrapBroker,
+    stop_timeout: Duration,
+    drain_timeout: Duration,
+    contract: std::marker::PhantomData<fn() -> C>,
+}
+
+enum Connection {
+    Ready(Client),
+    Open(Box<ConnectOptions>, String),
+}
+
+impl<S, C, D> HostBuilder<S, C, D>
+where
+    S: Service<Ctx = Ctx<C, D>>,
+    C: Contract,
+    D: Database,
+{
+    pub(crate) fn new(service: S, outbox: SqlOutbox<D>) -> Self {
+        Self {
+            service,
+            outbox,
+            connection: None,
+            groups: Vec::new(),
+            streams: StreamConfig::default(),
+            wrap_broker: Box::new(|broker| Arc::new(broker)),
+            stop_timeout: Duration::from_secs(30),
+            drain_timeout: Duration::from_secs(10),
+            contract: std::marker::PhantomData,
+        }
+    }
+
+    /// Use a client that is connected already.
+    pub fn client(mut self, client: Client) -> Self {
+        self.connection = Some(Connection::Ready(client));
+        self
+    }
+
+    /// Connect to `servers`: one address, or several with commas between.
+    pub fn connect(self, servers: impl Into<String>) -> Self {
+        let options = ConnectOptions::new().name(C::ID);
+        self.connect_with(options, servers)
+    }
+
+    /// Connect with TLS, credentials and whatever else the options hold.
+    pub fn connect_with(mut self, options: ConnectOptions, servers: impl Into<String>) -> Self {
+        self.connection = Some(Connection::Open(Box::new(options), servers.into()));
+        self
+    }
+
+    /// Consume the events of group `G`. Without a handler for each of them it does not compile.
+    pub fn mount<G: Mount<S>>(self) -> Self {
+        self.mount_with::<G>(GroupConfig::default())
+    }
+
+    /// The same with other settings.
+    pub fn mount_with<G: Mount<S>>(mut self, config: GroupConfig) -> Self {
+        let mut routes = Routes::new(self.outbox.environment().clone());
+        G::mount(&mut routes);
+        self.groups.push(Group {
+            declaration: G::DECLARATION,
+            members: G::MEMBERS,
+            config,
+            routes: routes.routes,
+        });
+        self
+    }
+
+    /// How streams are made where they are missing.
+    pub fn streams(mut self, streams: StreamConfig) -> Self {
+        self.streams = streams;
+        self
+    }
+
+    /// Put something between the dispatcher and the broker, such as injected faults.
+    pub fn broker(mut self, wrap: impl FnOnce(NatsBroker) -> Arc<dyn Broker> + Send + 'static) -> Self {
+        self.wrap_broker = Box::new(wrap);
+        self
+    }
+
+    /// How long a stop waits for handlers. Default 30 s.
+    pub fn stop_timeout(mut self, timeout: Duration) -> Self {
+        self.stop_timeout = timeout;
+        self
+    }
+
+    /// How long a stop goes on sending rows. Default 10 s.
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.drain_timeout = timeout;
+        self
+    }
+
+    /// Check the server and the database, make the streams and consumers that are missing, and
+    /// start the dispatcher and the groups.
+    ///
+    /// # Errors
+    /// See [`StartError`]; nothing runs then.
+    pub async fn start(self) -> Result<Host<C, D>, StartError> {
+        self.check()?;
+        self.outbox.verify().await?;
+        let config = self.outbox.config().clone();
+        let client = match self.connection {
+            None => return Err(StartError::NoConnection),
+            Some(Connection::Ready(client)) => client,
+            Some(Connection::Open(options, servers)) => {
+                let servers: Vec<&str> = servers.split(',').map(str::trim).collect();
+                options.connect(servers).await.map_err(StartError::Connect)?
+            }
+        };
+        let context = async_nats::jetstream::new(client.clone());
+        server::check(&client, &context, config.max_message_bytes).await?;
+        let environment = self.outbox.environment().clone();
+        let provision = Arc::new(Provision {
+            context: context.clone(),
+            environment: environment.clone(),
+            config: self.streams,
+            events: C::events(),
+        });
+        let limit = provision.streams().await?;
+        if let Some(limit) = limit.filter(|limit| *limit < config.max_message_bytes) {
+            return Err(StartError::MessageLimit { limit, accepted: config.max_message_bytes });
+        }
+        for group in &self.groups {
+            provision.consumer(&group.declaration, group.members, &group.config).await?;
+        }
+        if provision.config.replicas == 1 {
+            tracing::info!(
+                "one server keeps the messages: unless it runs with `sync_interval: always`, a power cut can lose what it acknowledged in the last two minutes; three replicas close that"
+            );
+        }
+
+        let broker = NatsBroker::new(client.clone(), environment.event_stream(), config.ack_timeout);
+        let dispatcher = Dispatcher::start(&self.outbox, (self.wrap_broker)(broker));
+        let (stop, interrupt) = (CancellationToken::new(), CancellationToken::new());
+        let service = Arc::new(self.service);
+        let (mut tasks, mut groups) = (JoinSet::new(), Vec::new());
+        for group in self.groups {
+            let problem = watch::Sender::new(None);
+            groups.push(GroupState { name: group.declaration.name.to_owned(), problem: problem.subscribe() });
+            let runner = Arc::new(GroupRunner {
+                service: Arc::clone(&service),
+                client: client.clone(),
+                context: context.clone(),
+                outbox: self.outbox.clone(),
+                provision: Arc::clone(&provision),
+                stream: environment.event_stream(),
+                consumer: Arc::from(wire::consumer(&group.declaration)),
+                declaration: group.declaration,
+                members: group.members,
+                config: group.config,
+                routes: group.routes,
+                problem,
+                contract: std::marker::PhantomData,
+            });
+            tasks.spawn(runner.run(stop.clone(), interrupt.clone()));
+        }
+        let state = watch::Sender::new(None);
+        let provisioned = state.subscribe();
+        let mut supervisor = JoinSet::new();
+        let accepted = config.max_message_bytes;
+        supervisor.spawn(
+            Supervisor { client: client.clone(), provision, accepted, state, stop: stop.clone() }.run(),
+        );
+        tracing::info!(contract = C::ID, groups = groups.len(), "service started");
+        Ok(Host {
+            client,
+            outbox: self.outbox,
+            dispatcher,
+            groups,
+            tasks: Mutex::new(tasks),
+            supervisor: Mutex::new(supervisor),
+            stop,
+            interrupt,
+            stop_timeout: self.stop_timeout,
+            drain_timeout: self.drain_timeout,
+            provisioned,
+            contract: std::marker::PhantomData,
+        })
+    }
+
+    /// What can be refused before anybody is asked.
+    fn check(&self) -> Result<(), StartError> {
+        for group in &self.groups {
+            let name = wire::consumer(&group.declaration);
+            if let Some(problem) = group.config.problem() {
+                return Err(StartError::Config(format!("group `{}`: {problem}", group.declaration.name)));
+            }
+            if self.groups.iter().filter(|other| wire::consumer(&other.declaration) == name).count() > 1 {
+                return Err(StartError::Config(format!(
+                    "group `{}` is mounted twice",
+                    group.declaration.name
+                )));
+            }
+        }
+        check_fields(&C::manifest())
+    }
+}
+
+/// Fields that a declaration names must be in the payload's schema: the macro cannot see payloads
+/// that are declared elsewhere.
+fn check_fields(manifest: &Manifest) -> Result<(), StartError> {
+    for (event, spec) in &manifest.events {
+        let Some(properties) = properties(&spec.payload, manifest) else { continue };
+        for field in spec.params.iter().chain(&spec.order_by) {
+            if !properties.contains_key(*field) {
+                let known = properties.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+                return Err(StartError::UnknownField { event, field, known });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The properties of an object schema. `None` where the schema is not that simple.
+fn properties<'a>(
+    schema: &'a serde_json::Value,
+    manifest: &'a Manifest,
+) -> Option<&'a serde_json::Map<String, serde_json::Value>> {
+    let named = schema.get("$ref").and_then(|reference| reference.as_str()?.strip_prefix("#/$defs/"));
+    let schema = named.map_or(Some(schema), |name| manifest.defs.get(name))?;
+    schema.get("properties")?.as_object()
+}
+
+impl<S: Service, C: Contract, D: Database> std::fmt::Debug for HostBuilder<S, C, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostBuilder")
+            .field("contract", &C::ID)
+            .field("groups", &self.groups.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -11,6 +11,7 @@ mod serde;
 mod shape;
 
 use proc_macro2::Span;
+use syn::ext::IdentExt;
 
 use crate::model::Contract;
 use crate::report::Report;
@@ -22,17 +23,20 @@ pub(crate) fn check(contract: &mut Contract, report: &mut Report) {
     for event in &contract.events {
         fields::check(event, &contract.items, report);
     }
-    group::check(&contract.groups, report);
+    group::check(contract, report);
 }
 
 fn identity(contract: &Contract, report: &mut Report) {
-    let Some(id) = &contract.args.id else {
-        let example =
-            names::suggest(&contract.module.ident.to_string()).unwrap_or_else(|| "orders".to_owned());
+    let args = &contract.args;
+    if args.id_is_missing {
+        let module = contract.module.ident.unraw().to_string();
+        let example = names::suggest(&module).unwrap_or_else(|| "orders".to_owned());
         let message = format!("`id` is missing: `#[trellis::contract(id = \"acme.{example}@v1\")]`");
-        return report.error_at(Span::call_site(), message);
-    };
-    if let Err(message) = names::identity(&id.value()) {
+        report.error_at(Span::call_site(), message);
+    }
+    if let Some(id) = &args.id
+        && let Err(message) = names::identity(&id.value())
+    {
         report.error(id, message);
     }
 }

@@ -5,7 +5,7 @@ mod facade;
 mod group;
 mod manifest;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::Path;
 
@@ -51,4 +51,14 @@ fn private_from_inside(krate: &Path) -> TokenStream {
         }
         _ => private(&path),
     }
+}
+
+/// The same tokens, shown elsewhere in an error. What they resolve to does not change, and lints
+/// still know that nobody wrote them.
+fn shown_at(span: Span, tokens: TokenStream) -> TokenStream {
+    let shown = |mut tree: TokenTree| {
+        tree.set_span(tree.span().located_at(span));
+        tree
+    };
+    tokens.into_iter().map(shown).collect()
 }

@@ -29,6 +29,15 @@ impl Kind {
         }
     }
 
+    /// What to say of one on another kind of item.
+    pub(crate) fn wrong_item(self) -> String {
+        let item = match self {
+            Self::Event => "a struct or an enum",
+            Self::Group => "a tuple struct",
+        };
+        format!("`#[{}]` belongs on {item}: {}", self.attribute(), self.usage())
+    }
+
     /// The kind that an attribute's path names: `event`, `trellis::event`, or through the path
     /// that `crate = ..` gives.
     pub(crate) fn of(attribute: &Path, krate: &Path) -> Option<Self> {

@@ -20,6 +20,8 @@ pub(crate) struct Contract {
 pub(crate) struct Args {
     /// The identity, if it is there.
     pub(crate) id: Option<LitStr>,
+    /// That it is not there has not been reported yet.
+    pub(crate) id_is_missing: bool,
     /// Path of the `trellis` crate.
     pub(crate) krate: Path,
 }

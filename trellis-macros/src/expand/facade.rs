@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Ident, LitStr, Visibility};
 
-use super::{private, private_from_inside};
+use super::{private, private_from_inside, shown_at};
 use crate::model::{Contract, Event};
 
 pub(super) fn events(contract: &Contract) -> TokenStream {
@@ -126,17 +126,19 @@ impl<'a> Facade<'a> {
     }
 }
 
-// Named at the literal, so that "go to definition" lands on the declaration.
+// At the literal, so that "go to definition" lands on the declaration.
 fn leaf(token: &str, event: &Event, private: &TokenStream) -> TokenStream {
     let declared = &event.declared;
     let (marker, cfgs, docs) = (&declared.ident, &declared.cfgs, &declared.docs);
-    let field = Ident::new(token, declared.name.as_ref().map_or_else(Span::call_site, LitStr::span));
-    let vis = from_inside(&declared.vis);
+    let span = declared.name.as_ref().map_or_else(Span::call_site, LitStr::span);
+    let field = Ident::new(token, span);
+    let vis = shown_at(span, from_inside(&declared.vis));
+    let ty = shown_at(span, quote!(#private::EventHandle<super::#marker>));
     let fallback = docs.is_empty().then(|| {
         let doc = format!("`{}`", declared.name());
         quote!(#[doc = #doc])
     });
-    quote!(#(#cfgs)* #(#docs)* #fallback #vis #field: #private::EventHandle<super::#marker>)
+    quote!(#(#cfgs)* #(#docs)* #fallback #vis #field: #ty)
 }
 
 /// A visibility of the contract module, as it is written one module further in.

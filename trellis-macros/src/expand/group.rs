@@ -2,8 +2,9 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::Ident;
+use syn::spanned::Spanned;
 
-use super::private;
+use super::{private, shown_at};
 use crate::model::{Contract, Group};
 
 // The bounds of `Mount` are the member list: a forgotten handler does not compile.
@@ -12,6 +13,12 @@ pub(super) fn implement(contract: &Contract, group: &Group) -> TokenStream {
     let id = contract.args.id();
     let (ident, name, cfgs) = (&group.declared.ident, group.declared.name(), &group.declared.cfgs);
     let members = &group.members;
+    // A forgotten handler is shown at the member that asks for it.
+    let bounds = members.iter().map(|member| {
+        let on = shown_at(member.span(), quote!(+ #private::On<));
+        let end = shown_at(member.span(), quote!(>));
+        quote!(#on #member #end)
+    });
     let replay = group.replay_all.then(|| quote!(.replay(#private::Replay::All)));
     // No user type is called that, so that a member named `S` is not mistaken for it.
     let service = Ident::new("__Service", Span::call_site());
@@ -27,7 +34,7 @@ pub(super) fn implement(contract: &Contract, group: &Group) -> TokenStream {
 
         #(#cfgs)*
         #[automatically_derived]
-        impl<#service: #private::Service #(+ #private::On<#members>)*> #private::Mount<#service> for #ident {
+        impl<#service: #private::Service #(#bounds)*> #private::Mount<#service> for #ident {
             fn mount(#registrar: &mut impl #private::Registrar<#service>) {
                 #(#private::Registrar::on::<#members>(#registrar);)*
             }

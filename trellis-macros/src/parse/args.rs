@@ -1,8 +1,7 @@
 //! The arguments of `#[trellis::contract(..)]`.
 use proc_macro2::TokenStream;
-use syn::ext::IdentExt;
 use syn::parse::ParseStream;
-use syn::{Ident, LitStr, Path, Token};
+use syn::{LitStr, Path, Token};
 
 use super::options;
 use crate::model::Args;
@@ -10,8 +9,14 @@ use crate::report::Report;
 
 pub(super) fn read(tokens: TokenStream, report: &mut Report) -> Args {
     let (mut id, mut krate) = (None, None);
+    let mut id_is_wrong = false;
     options::comma_separated(tokens, report, |input| {
-        let key = input.call(Ident::parse_any)?;
+        if input.peek(LitStr) {
+            id_is_wrong = true;
+            return Err(input.error("write `id = \"acme.orders@v1\"`"));
+        }
+        let key = options::key(input, "id, crate")?;
+        id_is_wrong |= key == "id";
         match key.to_string().as_str() {
             "id" => options::once(&mut id, &key, string(input)?),
             "crate" => options::once(&mut krate, &key, path(input)?),
@@ -21,7 +26,11 @@ pub(super) fn read(tokens: TokenStream, report: &mut Report) -> Args {
             )),
         }
     });
-    Args { id, krate: krate.unwrap_or_else(|| syn::parse_quote!(::trellis)) }
+    Args {
+        id_is_missing: id.is_none() && !id_is_wrong,
+        id,
+        krate: krate.unwrap_or_else(|| syn::parse_quote!(::trellis)),
+    }
 }
 
 fn string(input: ParseStream) -> syn::Result<LitStr> {

@@ -10,18 +10,17 @@ use crate::kind::Kind;
 use crate::model::{Event, FieldName};
 use crate::report::Report;
 
+const OPTIONS: &str = "params, order_by, payload";
+
 pub(super) fn read(attr: &Attribute, head: &Head, report: &mut Report) -> Option<Event> {
     let (mut params, mut order_by, mut payload) = (None, None, None);
     let name = options::read(Kind::Event, attr, report, |input| {
-        let key = input.call(Ident::parse_any)?;
+        let key = options::key(input, OPTIONS)?;
         match key.to_string().as_str() {
             "params" => options::once(&mut params, &key, read_params(input)?),
             "order_by" => options::once(&mut order_by, &key, read_order_by(input)?),
             "payload" => options::once(&mut payload, &key, read_payload(input)?),
-            _ => {
-                let message = format!("unknown option `{key}`; the options are: params, order_by, payload");
-                Err(syn::Error::new(key.span(), message))
-            }
+            _ => Err(options::unknown(&key, OPTIONS)),
         }
     });
     let declared = declared(Kind::Event, name, head, report)?;

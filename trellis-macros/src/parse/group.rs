@@ -1,8 +1,7 @@
 //! `#[group("stock", replay = "all")]`
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::ext::IdentExt;
-use syn::{Attribute, Field, Fields, Ident, Item, LitStr, Token, Type};
+use syn::{Attribute, Field, Fields, Item, LitStr, Token, Type};
 
 use super::piece::Head;
 use super::{declared, options};
@@ -19,12 +18,9 @@ pub(super) fn read(
 ) -> Option<(Group, TokenStream)> {
     let mut replay_all = None;
     let name = options::read(Kind::Group, attr, report, |input| {
-        let key = input.call(Ident::parse_any)?;
+        let key = options::key(input, "replay")?;
         if key != "replay" {
-            return Err(syn::Error::new(
-                key.span(),
-                format!("unknown option `{key}`; the options are: replay"),
-            ));
+            return Err(options::unknown(&key, "replay"));
         }
         input.parse::<Token![=]>()?;
         if !input.peek(LitStr) {
@@ -67,7 +63,7 @@ fn members(item: &syn::Result<Item>, attr: &Attribute, head: &Head, report: &mut
                 format!("a group without events consumes nothing: `struct {ident}(orders::OrderCreated);`"),
             ),
         },
-        Ok(_) => report.error(attr, format!("`#[group]` does not belong here: {}", Kind::Group.usage())),
+        Ok(_) => report.error(attr, Kind::Group.wrong_item()),
         // rustc does not see the fields, so it would not miss the ones that are lost here.
         Err(error) => report.push(error.clone()),
     }

@@ -1,5 +1,6 @@
 //! `"name", option = …, option(…)`: what stands in the parentheses of our attributes.
 use proc_macro2::{TokenStream, TokenTree};
+use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, Ident, LitStr, Meta, Token};
 
@@ -23,11 +24,17 @@ pub(super) fn read(
     let wrong = report.len();
     comma_separated(list.tokens.clone(), report, |input| {
         if std::mem::take(&mut first) {
-            if !input.peek(LitStr) {
-                return Err(input.error(&usage));
+            if input.peek(LitStr) {
+                name = Some(input.parse()?);
+                return Ok(());
             }
-            name = Some(input.parse()?);
-            return Ok(());
+            // An option in the place of the name is an option all the same.
+            let is_option = input.peek2(Token![=]) || input.peek2(syn::token::Paren);
+            return Err(if is_option {
+                both(input.error(&usage), option(input))
+            } else {
+                input.error(&usage)
+            });
         }
         option(input)
     });
@@ -35,6 +42,25 @@ pub(super) fn read(
         report.error(attr, usage);
     }
     name
+}
+
+fn both(mut error: syn::Error, read: syn::Result<()>) -> syn::Error {
+    if let Err(other) = read {
+        error.combine(other);
+    }
+    error
+}
+
+/// The word an option begins with.
+pub(super) fn key(input: ParseStream, options: &str) -> syn::Result<Ident> {
+    if input.peek(Ident::peek_any) {
+        return input.call(Ident::parse_any);
+    }
+    Err(input.error(format!("expected an option; the options are: {options}")))
+}
+
+pub(super) fn unknown(key: &Ident, options: &str) -> syn::Error {
+    syn::Error::new(key.span(), format!("unknown option `{key}`; the options are: {options}"))
 }
 
 /// Keep the first value of an option.

@@ -26,6 +26,9 @@ mod unused {
 /// Everything in here is public.
 #[trellis::contract(id = "acme.public@v1")]
 pub mod public {
+    #[allow(unused_imports)]
+    use trellis::{Event, EventDeclaration, EventHandle, Group, Manifest, ManifestBuilder, Mount, On, Registrar, Replay};
+
     use derives::*;
 
     mod derives {

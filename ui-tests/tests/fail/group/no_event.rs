@@ -1,4 +1,8 @@
-// A member that is a payload but no event, and one that does not exist.
+// A member that is a payload but no event, here or elsewhere, and one that does not exist.
+mod model {
+    pub struct Order {}
+}
+
 #[trellis::contract(id = "acme.orders@v1")]
 pub mod orders {
     #[event("orders.created", payload = Order)]
@@ -8,6 +12,8 @@ pub mod orders {
 
     #[group("payload")]
     pub struct Payload(OrderCreated, Order);
+    #[group("elsewhere")]
+    pub struct Elsewhere(super::model::Order, OrderCreated);
     #[group("misspelt")]
     pub struct Misspelt(OrderCreted);
 }

@@ -46,4 +46,5 @@ pub mod __private {
     pub use crate::manifest::{Contract, Manifest, ManifestBuilder};
     pub use ::core;
     pub use ::std;
+    pub use ::{schemars, serde};
 }

@@ -4,6 +4,7 @@ mod event;
 mod facade;
 mod group;
 mod manifest;
+mod unfinished;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote;

@@ -66,8 +66,29 @@ pub(crate) struct Event {
     pub(crate) order_by: Option<FieldName>,
     /// The payload, where it is not the type itself.
     pub(crate) payload: Option<Type>,
+    /// Derives that were taken from a type that does not parse.
+    pub(crate) unfinished: Vec<Derive>,
     /// Cleared where the name cannot be a path of the facade.
     pub(crate) in_facade: bool,
+}
+
+/// What a payload derives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Derive {
+    Serialize,
+    Deserialize,
+    JsonSchema,
+}
+
+impl Derive {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        match path.segments.last()?.ident.to_string().as_str() {
+            "Serialize" => Some(Self::Serialize),
+            "Deserialize" => Some(Self::Deserialize),
+            "JsonSchema" => Some(Self::JsonSchema),
+            _ => None,
+        }
+    }
 }
 
 /// A payload field as a declaration names it: by its name on the wire.

@@ -5,6 +5,7 @@ mod event;
 mod group;
 mod options;
 mod piece;
+mod unfinished;
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
@@ -70,7 +71,18 @@ fn declare(piece: Piece, contract: &mut Contract, report: &mut Report) {
             report.error(second, one_declaration(&head, kind, other));
         }
         match kind {
-            Kind::Event => contract.events.extend(event::read(&attr, &head, report)),
+            Kind::Event => {
+                if let Some(mut event) = event::read(&attr, &head, report) {
+                    if let Err(error) = &item {
+                        emitted = unfinished::without_derives(emitted, &mut event.unfinished);
+                        // Nothing is changed silently, should rustc accept what did not parse here.
+                        if !event.unfinished.is_empty() {
+                            report.push(error.clone());
+                        }
+                    }
+                    contract.events.push(event);
+                }
+            }
             Kind::Group => {
                 if let Some((group, unit)) = group::read(&attr, &head, &item, report) {
                     contract.groups.push(group);

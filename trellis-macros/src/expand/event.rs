@@ -3,6 +3,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 
 use super::private;
+use super::unfinished::stand_in;
 use crate::model::{Contract, Event};
 
 // Spanned at the type, so that what the compiler says of the impl, it says there.
@@ -17,7 +18,9 @@ pub(super) fn implement(contract: &Contract, event: &Event) -> TokenStream {
         let wire = &field.wire;
         quote!(.order_by(#wire))
     });
+    let stand_ins = event.unfinished.iter().map(|derive| stand_in(*derive, ident, &private));
     quote_spanned! {ident.span()=>
+        #(#stand_ins)*
         #(#cfgs)*
         #[automatically_derived]
         impl #private::Event for #ident {

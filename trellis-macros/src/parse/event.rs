@@ -24,7 +24,14 @@ pub(super) fn read(attr: &Attribute, head: &Head, report: &mut Report) -> Option
         }
     });
     let declared = declared(Kind::Event, name, head, report)?;
-    Some(Event { declared, params: params.unwrap_or_default(), order_by, payload, in_facade: true })
+    Some(Event {
+        declared,
+        params: params.unwrap_or_default(),
+        order_by,
+        payload,
+        unfinished: Vec::new(),
+        in_facade: true,
+    })
 }
 
 fn read_params(input: ParseStream) -> syn::Result<Vec<FieldName>> {

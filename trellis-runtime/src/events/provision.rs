@@ -3,9 +3,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull::Config as PullConfig;
-use async_nats::jetstream::consumer::{
-    AckPolicy, DeliverPolicy, FromConsumer, PullConsumer,
-};
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, FromConsumer, PullConsumer};
 use async_nats::jetstream::context::{ConsumerInfoErrorKind, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config, Info, RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{Context, ErrorCode};

@@ -6,7 +6,10 @@ use crate::outbox::error::OutboxError;
 use crate::outbox::prepare::{Stamp, prepare};
 use crate::outbox::row::NewRow;
 use crate::outbox::shared::Shared;
+use crate::outbox::validate::Validators;
+use crate::ports::Ports;
 use crate::trace::TraceContext;
+use crate::wire::Environment;
 
 /// An insert loses only to a row that a dispatcher removes at that moment.
 const INSERT_TRIES: usize = 3;
@@ -20,7 +23,8 @@ pub(crate) async fn append<D: Database>(
     if !sqlx::Connection::is_in_transaction(connection) {
         return Err(OutboxError::NotInTransaction);
     }
-    let (id, row) = shared.prepare(message)?;
+    let (ports, limit) = (&shared.ports, shared.config.max_message_bytes);
+    let (id, row) = prepare_message(message, &shared.validators, ports, &shared.environment, limit)?;
     let failed = |error| shared.error(error);
     if let Some(key) = &row.order_key {
         // In a statement of its own: the row's sequence number is drawn under the lock, so that
@@ -45,20 +49,20 @@ pub(crate) async fn append<D: Database>(
     Err(OutboxError::DuplicateId { id: row.id, stored: row.name.to_owned() })
 }
 
-impl<D: Database> Shared<D> {
-    /// All checks that need no database, and the row.
-    pub(crate) fn prepare(&self, message: Message) -> Result<(MessageId, NewRow), OutboxError> {
-        self.validators.check(&message.declaration, message.schema, &message.body)?;
-        let id = match &message.id {
-            Some(id) => id.clone(),
-            None => MessageId::new(self.ports.ulid())
-                .map_err(|source| PayloadError::Id { name: message.declaration.name, source })?,
-        };
-        let stamp = Stamp {
-            id: id.clone(),
-            time: self.ports.clock.now(),
-            trace: TraceContext::next(&*self.ports.ids),
-        };
-        Ok((id, prepare(message, stamp, &self.environment, self.config.max_message_bytes)?))
-    }
+/// All checks that need no database, and the row.
+pub(crate) fn prepare_message(
+    message: Message,
+    validators: &Validators,
+    ports: &Ports,
+    environment: &Environment,
+    max_message_bytes: usize,
+) -> Result<(MessageId, NewRow), OutboxError> {
+    validators.check(&message.declaration, message.schema, &message.body)?;
+    let id = match &message.id {
+        Some(id) => id.clone(),
+        None => MessageId::new(ports.ulid())
+            .map_err(|source| PayloadError::Id { name: message.declaration.name, source })?,
+    };
+    let stamp = Stamp { id: id.clone(), time: ports.clock.now(), trace: TraceContext::next(&*ports.ids) };
+    Ok((id, prepare(message, stamp, environment, max_message_bytes)?))
 }

@@ -25,6 +25,8 @@ pub use migrate::{MigrationArtifact, migrate, migrate_tables, migrations};
 pub use stats::{DeadRow, OutboxStats};
 pub use tx::Tx;
 
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use append::prepare_message;
 pub(crate) use prepare::parse_rfc3339;
 pub(crate) use row::{Claim, ClaimedRow, Failure, KINDS, NewRow, StoredRow};
 pub(crate) use shared::Shared;

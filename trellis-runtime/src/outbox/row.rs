@@ -36,11 +36,9 @@ pub(crate) struct StoredRow {
 
 impl StoredRow {
     pub(crate) fn is_same_message(&self, row: &NewRow) -> bool {
-        self.kind == row.kind
-            && self.name == row.name
-            && self.subject == row.subject
-            && self.body == row.body
-            && self.order_key == row.order_key
+        let Self { kind, name, subject, body, order_key } = self;
+        (kind.as_str(), name.as_str(), subject, body, order_key)
+            == (row.kind, row.name, &row.subject, &row.body, &row.order_key)
     }
 }
 

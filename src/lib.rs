@@ -35,7 +35,95 @@ pub use handler::{HandlerError, On, Received, Service};
 pub use manifest::{Contract, EventSpec, GroupSpec, Manifest, ManifestBuilder, MemberSpec};
 pub use message::{InvalidMessageId, Message, MessageId, Payload, PayloadError};
 pub use outbox::{Enqueue, Outbox};
-pub use trellis_macros::{contract, event, group};
+/// Declares a contract: what a service owns, as an inline module.
+///
+/// ```
+/// /// Orders: accepted and given up.
+/// #[trellis::contract(id = "acme.orders@v1")]
+/// pub mod orders {
+///     use schemars::JsonSchema;
+///     use serde::{Deserialize, Serialize};
+///
+///     /// An order was accepted.
+///     #[event("orders.created", params(region), order_by = customer_id)]
+///     #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+///     pub struct OrderCreated {
+///         pub order_id: u64,
+///         pub customer_id: u64,
+///         pub region: String,
+///     }
+///
+///     /// An order was given up.
+///     #[event("orders.cancelled", payload = Order)]
+///     pub struct OrderCancelled;
+///
+///     #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+///     pub struct Order {
+///         pub order_id: u64,
+///     }
+///
+///     /// Keeps the stock in step.
+///     #[group("stock", replay = "all")]
+///     pub struct Stock(OrderCreated, OrderCancelled);
+/// }
+///
+/// use trellis::{Contract, Event};
+///
+/// assert_eq!(orders::Contract::ID, "acme.orders@v1");
+/// assert_eq!(orders::OrderCreated::DECLARATION.params, ["region"]);
+/// let handle = orders::EVENT.orders.created; // `ctx.event.orders.created` inside a handler
+/// assert_eq!(size_of_val(&handle), 0);
+/// ```
+///
+/// # Arguments
+///
+/// * `id = "acme.orders@v1"` (required): the identity, a dotted snake_case name and a version.
+/// * `crate = ::path::to::trellis`: where this crate is, if not at `::trellis`. An absolute path, or
+///   one that begins with `crate`, `self` (the contract module) or `super`.
+///
+/// # What may be in the module
+///
+/// Anything. Items under [`#[event]`](event) and [`#[group]`](group) are declarations; they stand
+/// directly in the module and are no product of another macro in it. Everything else stays as it
+/// is. `#[cfg]` on a declaration holds for all that is generated for it. Doc comments flow into the
+/// facade and the [`Manifest`]. The module is inline, because rustc does not show a macro what is in
+/// another file: payloads can be elsewhere, `payload = path`.
+///
+/// # What is added to the module
+///
+/// * `Contract`: the contract as a type, with [`trellis::Contract`](trait@Contract).
+/// * `event`: the types of the facade, `event::Root` above all: zero-sized, `Copy`, one field per word.
+/// * `EVENT`: that facade as a value, for use where there is no context.
+/// * an [`Event`] implementation per event; a [`Group`] and a [`Mount`] implementation per group.
+pub use trellis_macros::contract;
+/// Declares an event, on a struct or an enum directly in a [`contract`] module.
+///
+/// `#[event("orders.created", params(order_id, region), order_by = customer_id, payload = path::to::Type)]`
+///
+/// * The name is a path of snake_case words. It is the subject (`events.v1.orders.created`) and the path on
+///   the facade (`ctx.event.orders.created`), so no word is a Rust keyword and no name continues another.
+/// * `params(..)`: fields of the payload whose values follow the name in the subject, as its last tokens.
+/// * `order_by = ..`: the field that is the ordering key. Events with the same key leave in the order of
+///   their commits.
+/// * `payload = ..`: what travels, if not the type itself. So two events can share a type, and a type
+///   from elsewhere can be sent: `#[event("orders.cancelled", payload = model::Order)] pub struct OrderCancelled;`
+///
+/// Fields are named as on the wire, after serde's renaming: `order_id`, `r#type` or `"order-id"`. They hold
+/// a string or an integer, always. That is checked here if the payload is in the module, except for what
+/// the source does not tell: types from elsewhere, a hand-written `Serialize`, `#[serde(with = ..)]`.
+///
+/// The payload derives `Serialize`, `Deserialize` and `JsonSchema`.
+pub use trellis_macros::event;
+/// Declares a consumer group, on a tuple struct directly in a [`contract`] module.
+///
+/// `#[group("stock", replay = "all")] pub struct Stock(orders::OrderCreated, orders::OrderCancelled);`
+///
+/// * The name is one snake_case word, unique in the contract.
+/// * `replay`: where the group begins when it is started for the first time, with `"new"` events (the
+///   default) or with `"all"` that the stream still holds.
+/// * The fields are the events it consumes, of this contract or of others. They are a list and no data:
+///   the struct becomes a unit struct, to be named in `.mount::<Stock>()`, which requires [`On`] for each.
+pub use trellis_macros::group;
 
 /// Paths for generated code. Not public API; exempt from semver.
 #[doc(hidden)]
@@ -44,7 +132,5 @@ pub mod __private {
     pub use crate::group::{Group, GroupDeclaration, Mount, Registrar, Replay};
     pub use crate::handler::{On, Service};
     pub use crate::manifest::{Contract, Manifest, ManifestBuilder};
-    pub use ::core;
-    pub use ::std;
-    pub use ::{schemars, serde};
+    pub use ::{core, schemars, serde, std};
 }

@@ -5,6 +5,8 @@
 
 mod check;
 mod expand;
+#[cfg(test)]
+mod golden;
 mod kind;
 mod model;
 mod parse;

@@ -18,9 +18,11 @@ pub(super) fn implement(contract: &Contract, event: &Event) -> TokenStream {
         let wire = &field.wire;
         quote!(.order_by(#wire))
     });
-    let stand_ins = event.unfinished.iter().map(|derive| stand_in(*derive, ident, &private));
-    quote_spanned! {ident.span()=>
-        #(#stand_ins)*
+    let stand_ins = event.unfinished.iter().map(|derive| {
+        let stand_in = stand_in(*derive, ident, &private);
+        quote!(#(#cfgs)* #stand_in)
+    });
+    let implementation = quote_spanned! {ident.span()=>
         #(#cfgs)*
         #[automatically_derived]
         impl #private::Event for #ident {
@@ -28,5 +30,6 @@ pub(super) fn implement(contract: &Contract, event: &Event) -> TokenStream {
             const DECLARATION: #private::EventDeclaration =
                 #private::EventDeclaration::new(#id, #name) #params #order_by;
         }
-    }
+    };
+    quote!(#(#stand_ins)* #implementation)
 }

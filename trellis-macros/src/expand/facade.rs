@@ -18,7 +18,7 @@ pub(super) fn events(contract: &Contract) -> TokenStream {
     }
     let module = facade_module(contract);
     let structs = facade.structs.iter().map(|one| facade.expand(one, contract));
-    let doc = format!("The facade at `ctx.event`: the events of `{}`.", contract.args.id());
+    let doc = format!(" The facade at `ctx.event`: the events of `{}`.", contract.args.id());
     let std = private(&contract.args.krate);
     let constant = (!contract.taken.constant).then(|| {
         quote! {
@@ -105,13 +105,13 @@ impl<'a> Facade<'a> {
             let mut path = one.path.clone();
             path.push(token.clone());
             let (field, ty) = (Ident::new(token, Span::call_site()), self.type_name(&path));
-            let doc = format!("`{}.*`", path.join("."));
+            let doc = format!(" `{}.*`", path.join("."));
             quote!(#[doc = #doc] pub #field: #ty)
         });
         let events = one.events.iter().map(|(token, event)| leaf(token, event, &private));
         let doc = match one.path.as_slice() {
-            [] => "All events.".to_owned(),
-            path => format!("Events `{}.*`.", path.join(".")),
+            [] => " All events.".to_owned(),
+            path => format!(" Events `{}.*`.", path.join(".")),
         };
         quote! {
             #[doc = #doc]
@@ -135,7 +135,7 @@ fn leaf(token: &str, event: &Event, private: &TokenStream) -> TokenStream {
     let vis = shown_at(span, from_inside(&declared.vis));
     let ty = shown_at(span, quote!(#private::EventHandle<super::#marker>));
     let fallback = docs.is_empty().then(|| {
-        let doc = format!("`{}`", declared.name());
+        let doc = format!(" `{}`", declared.name());
         quote!(#[doc = #doc])
     });
     quote!(#(#cfgs)* #(#docs)* #fallback #vis #field: #ty)

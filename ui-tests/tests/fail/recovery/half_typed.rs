@@ -15,15 +15,25 @@ pub mod orders {
     #[derive(Serialize, Deserialize, JsonSchema)]
     pub struct Cancelled {}
 
+    // Its derives cannot work, and that is not said again for each of them.
+    #[event("orders.paid", params(order_id))]
+    #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Paid {
+        #[serde(default)]
+        pub order_id: u8
+        pub total: u64,
+    }
+
     #[derive(Serialize, Deserialize, JsonSchema)]
     pub struct Order {}
 
     #[group("stock")]
-    pub struct Stock(Created, Cancelled);
+    pub struct Stock(Created, Cancelled, Paid);
 }
 
 fn main() {
     fn is<G: trellis::Group>() {}
     is::<orders::Stock>();
-    let _ = (orders::EVENT.orders.created, orders::EVENT.orders.cancelled, orders::Order {});
+    let _ = (orders::EVENT.orders.created, orders::EVENT.orders.cancelled, orders::EVENT.orders.paid, orders::Order {});
 }

@@ -1,0 +1,2 @@
+#[trellis::contract(id = "acme.empty@v1")]
+mod empty {}

@@ -1,0 +1,46 @@
+mod empty {
+    /// The facade at `ctx.event`: the events of `acme.empty@v1`.
+    #[allow(dead_code)]
+    pub mod event {
+        /// All events.
+        #[::trellis::__private::core::prelude::v1::derive(
+            ::trellis::__private::core::clone::Clone,
+            ::trellis::__private::core::marker::Copy,
+            ::trellis::__private::core::default::Default,
+            ::trellis::__private::core::fmt::Debug,
+        )]
+        pub struct Root {}
+    }
+    /// The facade at `ctx.event`, for use where there is no context.
+    #[allow(dead_code)]
+    pub static EVENT: ::trellis::__private::std::sync::LazyLock<event::Root> = ::trellis::__private::std::sync::LazyLock::new(
+        ::trellis::__private::std::default::Default::default,
+    );
+    /// This contract, as a type.
+    #[::trellis::__private::core::prelude::v1::derive(
+        ::trellis::__private::core::clone::Clone,
+        ::trellis::__private::core::marker::Copy,
+        ::trellis::__private::core::default::Default,
+        ::trellis::__private::core::fmt::Debug,
+    )]
+    #[allow(dead_code)]
+    pub struct Contract;
+    #[automatically_derived]
+    impl ::trellis::__private::Contract for Contract {
+        const ID: &'static str = "acme.empty@v1";
+        type Events = event::Root;
+        fn events() -> ::trellis::__private::std::vec::Vec<
+            ::trellis::__private::EventDeclaration,
+        > {
+            ::trellis::__private::core::convert::From::from([])
+        }
+        fn manifest() -> ::trellis::__private::Manifest {
+            #[allow(unused_mut)]
+            let mut manifest = ::trellis::__private::ManifestBuilder::new(
+                "acme.empty@v1",
+                "",
+            );
+            manifest.build()
+        }
+    }
+}

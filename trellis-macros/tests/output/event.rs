@@ -1,0 +1,128 @@
+/// Orders: accepted and given up.
+pub mod orders {
+    //! The second line.
+    use serde::{Deserialize, Serialize};
+    /// An order was accepted.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub struct OrderCreated {
+        pub order_id: String,
+        pub r#type: String,
+        pub customer_id: u64,
+    }
+    #[cfg(feature = "cancel")]
+    pub(crate) struct OrderCancelled;
+    struct LineAdded;
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Line {}
+    #[automatically_derived]
+    impl ::trellis::__private::Event for OrderCreated {
+        type Payload = OrderCreated;
+        const DECLARATION: ::trellis::__private::EventDeclaration = ::trellis::__private::EventDeclaration::new(
+                "acme.orders@v1",
+                "orders.created",
+            )
+            .params(&["order_id", "type"])
+            .order_by("customer_id");
+    }
+    #[cfg(feature = "cancel")]
+    #[automatically_derived]
+    impl ::trellis::__private::Event for OrderCancelled {
+        type Payload = super::model::Order;
+        const DECLARATION: ::trellis::__private::EventDeclaration = ::trellis::__private::EventDeclaration::new(
+            "acme.orders@v1",
+            "orders.cancelled",
+        );
+    }
+    #[automatically_derived]
+    impl ::trellis::__private::Event for LineAdded {
+        type Payload = Line;
+        const DECLARATION: ::trellis::__private::EventDeclaration = ::trellis::__private::EventDeclaration::new(
+            "acme.orders@v1",
+            "orders.lines.added",
+        );
+    }
+    /// The facade at `ctx.event`: the events of `acme.orders@v1`.
+    #[allow(dead_code)]
+    pub mod event {
+        /// All events.
+        #[::trellis::__private::core::prelude::v1::derive(
+            ::trellis::__private::core::clone::Clone,
+            ::trellis::__private::core::marker::Copy,
+            ::trellis::__private::core::default::Default,
+            ::trellis::__private::core::fmt::Debug,
+        )]
+        pub struct Root {
+            /// `orders.*`
+            pub orders: Orders,
+        }
+        /// Events `orders.*`.
+        #[::trellis::__private::core::prelude::v1::derive(
+            ::trellis::__private::core::clone::Clone,
+            ::trellis::__private::core::marker::Copy,
+            ::trellis::__private::core::default::Default,
+            ::trellis::__private::core::fmt::Debug,
+        )]
+        pub struct Orders {
+            /// `orders.lines.*`
+            pub lines: OrdersLines,
+            /// An order was accepted.
+            pub created: ::trellis::__private::EventHandle<super::OrderCreated>,
+            #[cfg(feature = "cancel")]
+            /// `orders.cancelled`
+            pub(crate) cancelled: ::trellis::__private::EventHandle<
+                super::OrderCancelled,
+            >,
+        }
+        /// Events `orders.lines.*`.
+        #[::trellis::__private::core::prelude::v1::derive(
+            ::trellis::__private::core::clone::Clone,
+            ::trellis::__private::core::marker::Copy,
+            ::trellis::__private::core::default::Default,
+            ::trellis::__private::core::fmt::Debug,
+        )]
+        pub struct OrdersLines {
+            /// `orders.lines.added`
+            pub(super) added: ::trellis::__private::EventHandle<super::LineAdded>,
+        }
+    }
+    /// The facade at `ctx.event`, for use where there is no context.
+    #[allow(dead_code)]
+    pub static EVENT: ::trellis::__private::std::sync::LazyLock<event::Root> = ::trellis::__private::std::sync::LazyLock::new(
+        ::trellis::__private::std::default::Default::default,
+    );
+    /// This contract, as a type.
+    #[::trellis::__private::core::prelude::v1::derive(
+        ::trellis::__private::core::clone::Clone,
+        ::trellis::__private::core::marker::Copy,
+        ::trellis::__private::core::default::Default,
+        ::trellis::__private::core::fmt::Debug,
+    )]
+    #[allow(dead_code)]
+    pub struct Contract;
+    #[automatically_derived]
+    impl ::trellis::__private::Contract for Contract {
+        const ID: &'static str = "acme.orders@v1";
+        type Events = event::Root;
+        fn events() -> ::trellis::__private::std::vec::Vec<
+            ::trellis::__private::EventDeclaration,
+        > {
+            ::trellis::__private::core::convert::From::from([
+                <OrderCreated as ::trellis::__private::Event>::DECLARATION,
+                #[cfg(feature = "cancel")]
+                <OrderCancelled as ::trellis::__private::Event>::DECLARATION,
+                <LineAdded as ::trellis::__private::Event>::DECLARATION,
+            ])
+        }
+        fn manifest() -> ::trellis::__private::Manifest {
+            #[allow(unused_mut)]
+            let mut manifest = ::trellis::__private::ManifestBuilder::new(
+                "acme.orders@v1",
+                "Orders: accepted and given up.\nThe second line.",
+            );
+            manifest.event::<OrderCreated>("An order was accepted.");
+            #[cfg(feature = "cancel")] manifest.event::<OrderCancelled>("");
+            manifest.event::<LineAdded>("");
+            manifest.build()
+        }
+    }
+}

@@ -1,0 +1,26 @@
+pub mod orders { # [derive (Debug)] pub struct Created { pub order_id : , }
+pub struct Sent ;
+impl :: trellis :: __private :: serde :: Serialize for Created { fn serialize < S : :: trellis :: __private :: serde :: Serializer > (& self , serializer : S) -> :: trellis :: __private :: core :: result :: Result < S :: Ok , S :: Error > { :: trellis :: __private :: serde :: Serializer :: serialize_unit (serializer) }
+} impl < 'de > :: trellis :: __private :: serde :: Deserialize < 'de > for Created { fn deserialize < D : :: trellis :: __private :: serde :: Deserializer < 'de >> (_ : D) -> :: trellis :: __private :: core :: result :: Result < Self , D :: Error > { :: trellis :: __private :: core :: result :: Result :: Err (:: trellis :: __private :: serde :: de :: Error :: custom ("unfinished")) }
+} impl :: trellis :: __private :: schemars :: JsonSchema for Created { fn schema_name () -> :: trellis :: __private :: std :: borrow :: Cow < 'static , :: trellis :: __private :: core :: primitive :: str > { :: trellis :: __private :: std :: borrow :: Cow :: Borrowed ("unfinished") }
+fn json_schema (_ : & mut :: trellis :: __private :: schemars :: SchemaGenerator) -> :: trellis :: __private :: schemars :: Schema { :: trellis :: __private :: core :: default :: Default :: default () }
+} # [automatically_derived] impl :: trellis :: __private :: Event for Created { type Payload = Created ;
+const DECLARATION : :: trellis :: __private :: EventDeclaration = :: trellis :: __private :: EventDeclaration :: new ("acme.orders@v1" , "orders.created") ;
+}
+# [automatically_derived] impl :: trellis :: __private :: Event for Sent { type Payload = Order ;
+const DECLARATION : :: trellis :: __private :: EventDeclaration = :: trellis :: __private :: EventDeclaration :: new ("acme.orders@v1" , "orders.sent") ;
+}
+# [doc = " The facade at `ctx.event`: the events of `acme.orders@v1`."] # [allow (dead_code)] pub mod event { # [doc = " All events."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: default :: Default , :: trellis :: __private :: core :: fmt :: Debug ,)] pub struct Root { # [doc = " `orders.*`"] pub orders : Orders , }
+# [doc = " Events `orders.*`."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: default :: Default , :: trellis :: __private :: core :: fmt :: Debug ,)] pub struct Orders { # [doc = " `orders.created`"] pub created : :: trellis :: __private :: EventHandle < super :: Created > , # [doc = " `orders.sent`"] pub sent : :: trellis :: __private :: EventHandle < super :: Sent > , }
+} # [doc = r" The facade at `ctx.event`, for use where there is no context."] # [allow (dead_code)] pub static EVENT : :: trellis :: __private :: std :: sync :: LazyLock < event :: Root > = :: trellis :: __private :: std :: sync :: LazyLock :: new (:: trellis :: __private :: std :: default :: Default :: default) ;
+# [doc = r" This contract, as a type."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: default :: Default , :: trellis :: __private :: core :: fmt :: Debug ,)] # [allow (dead_code)] pub struct Contract ;
+# [automatically_derived] impl :: trellis :: __private :: Contract for Contract { const ID : & 'static str = "acme.orders@v1" ;
+type Events = event :: Root ;
+fn events () -> :: trellis :: __private :: std :: vec :: Vec < :: trellis :: __private :: EventDeclaration > { :: trellis :: __private :: core :: convert :: From :: from ([< Created as :: trellis :: __private :: Event > :: DECLARATION , < Sent as :: trellis :: __private :: Event > :: DECLARATION]) }
+fn manifest () -> :: trellis :: __private :: Manifest { # [allow (unused_mut)] let mut manifest = :: trellis :: __private :: ManifestBuilder :: new ("acme.orders@v1" , "") ;
+manifest . event :: < Created > ("") ;
+manifest . event :: < Sent > ("") ;
+manifest . build () }
+} }
+:: core :: compile_error ! { "unexpected end of input, expected identifier" }
+:: core :: compile_error ! { "expected one of: `for`, parentheses, `unsafe`, `fn`, `extern`, identifier, `::`, `<`, `dyn`, square brackets, `*`, `&`, `!`, `impl`, `_`, lifetime" }

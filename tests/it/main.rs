@@ -4,5 +4,8 @@
 
 mod support;
 
+mod dispatcher;
+mod order;
 mod outbox_port;
+mod poison;
 mod transaction;

@@ -37,7 +37,8 @@ async fn conforms<O: Outbox<Error = OutboxError>>(outbox: &mut O) {
 
     EVENT.notes.moved.enqueue(outbox, moved(7, 1)).await.unwrap();
     EVENT.notes.moved.enqueue(outbox, moved(7, 2)).ordered_by("other").await.unwrap();
-    let long_key = EVENT.notes.moved.enqueue(outbox, moved(7, 3)).ordered_by("k".repeat(2000)).await.unwrap_err();
+    let long_key =
+        EVENT.notes.moved.enqueue(outbox, moved(7, 3)).ordered_by("k".repeat(2000)).await.unwrap_err();
     assert!(matches!(long_key, OutboxError::KeyTooLong { limit: 1024, .. }), "{long_key:?}");
 }
 
@@ -87,7 +88,10 @@ async fn stored_as_asked<D: TestDb>(bed: &Bed<D>) {
         text("SELECT order_key FROM trellis_outbox WHERE subject = 'events.v1.notes.moved.e~2E~u' ORDER BY seq LIMIT 1").await.as_deref(),
         Some("key=7")
     );
-    assert_eq!(text("SELECT order_key FROM trellis_outbox ORDER BY seq DESC LIMIT 1").await.as_deref(), Some("other"));
+    assert_eq!(
+        text("SELECT order_key FROM trellis_outbox ORDER BY seq DESC LIMIT 1").await.as_deref(),
+        Some("other")
+    );
     let headers = text("SELECT headers FROM trellis_outbox WHERE id = 'two'").await.unwrap();
     assert!(headers.contains(r#""Nats-Msg-Id":"two""#), "{headers}");
     assert!(headers.contains(r#""Trellis-Event-Descriptor":"v1 test.notes@v1 notes.added 0""#), "{headers}");

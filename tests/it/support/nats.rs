@@ -47,7 +47,11 @@ impl Nats {
     }
 
     pub fn broker(&self) -> Arc<NatsBroker> {
-        Arc::new(NatsBroker::new(self.client.clone(), Environment::NONE.event_stream(), Duration::from_secs(5)))
+        Arc::new(NatsBroker::new(
+            self.client.clone(),
+            Environment::NONE.event_stream(),
+            Duration::from_secs(5),
+        ))
     }
 
     /// Messages in the event stream.

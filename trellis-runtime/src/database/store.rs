@@ -30,7 +30,8 @@ pub(crate) enum Fault {
 
 /// One method per question to the database. `offset` is what is added to its clock, in milliseconds.
 ///
-/// Conformance: `tests/it/store.rs` runs one suite against every implementation.
+/// Conformance: `tests/it/{transaction,outbox_port,dispatcher,poison,order}.rs` run against every
+/// implementation.
 pub(crate) trait Store: sqlx::Database {
     /// Begins a transaction that writes.
     const BEGIN: &'static str;

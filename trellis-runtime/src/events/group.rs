@@ -28,8 +28,9 @@ const TROUBLE_FIRST: Duration = Duration::from_millis(100);
 const TROUBLE_LONGEST: Duration = Duration::from_secs(5);
 
 /// How a group handles its events.
+///
+/// Fields may be added: write `GroupConfig { .., ..Default::default() }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct GroupConfig {
     /// Handlers at work at once, per process. Default 1. Order is not kept beyond 1.
     pub concurrency: u16,

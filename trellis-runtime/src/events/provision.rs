@@ -17,8 +17,9 @@ use crate::wire::{self, Environment, MADE_BY, STREAM_FORMAT};
 const TRIES: usize = 8;
 
 /// How streams are made. Streams that exist are left as they are.
+///
+/// Fields may be added: write `StreamConfig { .., ..Default::default() }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct StreamConfig {
     /// Copies of each stream. Default 1: on one server a power cut can lose acknowledged messages
     /// of the last two minutes unless it runs with `sync_interval: always`.

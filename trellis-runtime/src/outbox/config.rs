@@ -2,8 +2,9 @@
 use std::time::Duration;
 
 /// Limits and times of an outbox and its dispatchers.
+///
+/// Fields may be added: write `OutboxConfig { .., ..Default::default() }`.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct OutboxConfig {
     /// Most bytes of one message, body and headers together. Default 1 MiB, the server's own default.
     pub max_message_bytes: usize,

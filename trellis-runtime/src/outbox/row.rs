@@ -98,9 +98,32 @@ pub(crate) fn decode_headers(stored: &str) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
+/// Whether a message can be published on `subject`; what is wrong with it if not. A server takes
+/// wildcards for plain text, and consumers for wildcards.
+pub(crate) fn check_subject(subject: &str) -> Result<(), String> {
+    let is_odd = |token: &str| {
+        token.is_empty()
+            || token == "*"
+            || token == ">"
+            || token.contains(|c: char| c.is_whitespace() || c.is_control())
+    };
+    match subject.split('.').find(|token| is_odd(token)) {
+        Some(token) => Err(format!("invalid subject {subject:?}: {token:?} is no token to publish on")),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{decode_headers, encode_headers};
+    use super::{check_subject, decode_headers, encode_headers};
+
+    #[test]
+    fn a_subject_to_publish_on_has_plain_tokens() {
+        assert_eq!(check_subject("events.v1.a~2E~b.ü"), Ok(()));
+        for bad in ["", "a..b", ".a", "a.", "a b", "a.*", "a.>", "a\r\nPUB b"] {
+            assert!(check_subject(bad).is_err(), "{bad:?}");
+        }
+    }
 
     #[test]
     fn headers_read_back() {

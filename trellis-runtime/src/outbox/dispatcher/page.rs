@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::broker::{Ack, Broker, Outgoing, PublishError};
-use crate::outbox::row::{ClaimedRow, decode_headers};
+use crate::outbox::row::{ClaimedRow, check_subject, decode_headers};
 
 /// A page under a lease.
 pub(crate) struct Page {
@@ -29,6 +29,7 @@ impl From<ClaimedRow> for PageRow {
 
 impl PageRow {
     fn outgoing(&self) -> Result<Outgoing, String> {
+        check_subject(&self.row.subject)?;
         let headers = decode_headers(&self.row.headers)?;
         Ok(Outgoing { subject: self.row.subject.clone(), headers, body: self.body.clone() })
     }

@@ -132,5 +132,9 @@ pub mod __private {
     pub use crate::group::{Group, GroupDeclaration, Mount, Registrar, Replay};
     pub use crate::handler::{On, Service};
     pub use crate::manifest::{Contract, Manifest, ManifestBuilder};
-    pub use ::{core, schemars, serde, std};
+    pub use ::{core, std};
+    // No trait that a user may forget to derive: an error would call it by this path.
+    pub use ::schemars::{Schema, SchemaGenerator};
+    pub use ::serde::de::{Deserializer, Error as DeserializeError};
+    pub use ::serde::ser::Serializer;
 }

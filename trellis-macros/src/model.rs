@@ -53,8 +53,8 @@ pub(crate) struct Declared {
     pub(crate) vis: Visibility,
     /// The name in the attribute, if it is there.
     pub(crate) name: Option<LitStr>,
-    /// Doc attributes, to be repeated on the facade.
-    pub(crate) docs: Vec<Attribute>,
+    /// Docs and `#[deprecated]`, to be repeated on the facade.
+    pub(crate) facade_attrs: Vec<Attribute>,
     /// `#[cfg(..)]`s, to be repeated on everything that is generated.
     pub(crate) cfgs: Vec<Attribute>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Event {
     /// The payload, where it is not the type itself.
     pub(crate) payload: Option<Type>,
     /// Derives that were taken from a type that does not parse.
-    pub(crate) unfinished: Vec<Derive>,
+    pub(crate) unfinished: Vec<(Derive, Path)>,
     /// Cleared where the name cannot be a path of the facade.
     pub(crate) in_facade: bool,
 }

@@ -109,7 +109,7 @@ fn declared(kind: Kind, name: Option<LitStr>, head: &Head, report: &mut Report) 
         ident: head.ident.clone(),
         vis: head.vis.clone(),
         name,
-        docs: attrs::docs(&head.attrs),
+        facade_attrs: attrs::for_the_facade(&head.attrs),
         cfgs: attrs::cfgs(&head.attrs),
     })
 }

@@ -18,7 +18,8 @@ pub(super) fn description<'a>(
     quote!(#private::core::concat!(#(#values, "\n"),*))
 }
 
-fn value(attr: &Attribute) -> Option<&Expr> {
+/// The text of a doc comment; not `#[doc(hidden)]`.
+pub(super) fn value(attr: &Attribute) -> Option<&Expr> {
     match &attr.meta {
         Meta::NameValue(doc) if doc.path.is_ident("doc") => Some(&doc.value),
         _ => None,

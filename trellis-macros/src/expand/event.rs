@@ -19,12 +19,13 @@ pub(super) fn implement(contract: &Contract, event: &Event) -> TokenStream {
         quote!(.order_by(#wire))
     });
     let stand_ins = event.unfinished.iter().map(|derive| {
-        let stand_in = stand_in(*derive, ident, &private);
+        let stand_in = stand_in(derive, ident, &private);
         quote!(#(#cfgs)* #stand_in)
     });
     let implementation = quote_spanned! {ident.span()=>
         #(#cfgs)*
         #[automatically_derived]
+        #[allow(deprecated)]
         impl #private::Event for #ident {
             type Payload = #payload;
             const DECLARATION: #private::EventDeclaration =

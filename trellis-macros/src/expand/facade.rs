@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Ident, LitStr, Visibility};
 
-use super::{private, private_from_inside, shown_at};
+use super::{docs, private, private_from_inside, shown_at};
 use crate::model::{Contract, Event};
 
 pub(super) fn events(contract: &Contract) -> TokenStream {
@@ -30,7 +30,7 @@ pub(super) fn events(contract: &Contract) -> TokenStream {
     });
     quote! {
         #[doc = #doc]
-        #[allow(dead_code)]
+        #[allow(dead_code, deprecated)]
         pub mod #module { #(#structs)* }
         #constant
     }
@@ -129,16 +129,16 @@ impl<'a> Facade<'a> {
 // At the literal, so that "go to definition" lands on the declaration.
 fn leaf(token: &str, event: &Event, private: &TokenStream) -> TokenStream {
     let declared = &event.declared;
-    let (marker, cfgs, docs) = (&declared.ident, &declared.cfgs, &declared.docs);
+    let (marker, cfgs, attrs) = (&declared.ident, &declared.cfgs, &declared.facade_attrs);
     let span = declared.name.as_ref().map_or_else(Span::call_site, LitStr::span);
     let field = Ident::new(token, span);
     let vis = shown_at(span, from_inside(&declared.vis));
     let ty = shown_at(span, quote!(#private::EventHandle<super::#marker>));
-    let fallback = docs.is_empty().then(|| {
+    let fallback = attrs.iter().all(|attr| docs::value(attr).is_none()).then(|| {
         let doc = format!(" `{}`", declared.name());
         quote!(#[doc = #doc])
     });
-    quote!(#(#cfgs)* #(#docs)* #fallback #vis #field: #ty)
+    quote!(#(#cfgs)* #(#attrs)* #fallback #vis #field: #ty)
 }
 
 /// A visibility of the contract module, as it is written one module further in.

@@ -26,6 +26,7 @@ pub(super) fn implement(contract: &Contract, group: &Group) -> TokenStream {
     quote_spanned! {ident.span()=>
         #(#cfgs)*
         #[automatically_derived]
+        #[allow(deprecated)]
         impl #private::Group for #ident {
             const DECLARATION: #private::GroupDeclaration = #private::GroupDeclaration::new(#id, #name) #replay;
             const MEMBERS: &'static [#private::EventDeclaration] =

@@ -25,7 +25,7 @@ pub(super) fn marker(contract: &Contract) -> TokenStream {
     let groups = contract.groups.iter().map(|group| (quote!(group), &group.declared));
     let entries = events.chain(groups).map(|(method, declared)| {
         let (ident, cfgs) = (&declared.ident, &declared.cfgs);
-        let doc = description(&declared.docs, &private);
+        let doc = description(&declared.facade_attrs, &private);
         quote!(#(#cfgs)* #manifest.#method::<#ident>(#doc);)
     });
     quote! {
@@ -40,6 +40,7 @@ pub(super) fn marker(contract: &Contract) -> TokenStream {
         pub struct Contract;
 
         #[automatically_derived]
+        #[allow(deprecated)]
         impl #private::Contract for Contract {
             const ID: &'static str = #id;
             type Events = #facade::Root;

@@ -1,34 +1,34 @@
 //! Stand-ins for the derives of a payload that is still being typed. They never run: the item has an
-//! error of its own.
+//! error of its own. The traits are found by the paths of the derives, which as a rule name both.
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::Ident;
+use syn::{Ident, Path};
 
 use crate::model::Derive;
 
-pub(super) fn stand_in(derive: Derive, ident: &Ident, private: &TokenStream) -> TokenStream {
+pub(super) fn stand_in((derive, path): &(Derive, Path), ident: &Ident, private: &TokenStream) -> TokenStream {
     let result = quote!(#private::core::result::Result);
     match derive {
         Derive::Serialize => quote! {
-            impl #private::serde::Serialize for #ident {
-                fn serialize<S: #private::serde::Serializer>(&self, serializer: S) -> #result<S::Ok, S::Error> {
-                    #private::serde::Serializer::serialize_unit(serializer)
+            impl #path for #ident {
+                fn serialize<S: #private::Serializer>(&self, serializer: S) -> #result<S::Ok, S::Error> {
+                    #private::Serializer::serialize_unit(serializer)
                 }
             }
         },
         Derive::Deserialize => quote! {
-            impl<'de> #private::serde::Deserialize<'de> for #ident {
-                fn deserialize<D: #private::serde::Deserializer<'de>>(_: D) -> #result<Self, D::Error> {
-                    #result::Err(#private::serde::de::Error::custom("unfinished"))
+            impl<'de> #path<'de> for #ident {
+                fn deserialize<D: #private::Deserializer<'de>>(_: D) -> #result<Self, D::Error> {
+                    #result::Err(#private::DeserializeError::custom("unfinished"))
                 }
             }
         },
         Derive::JsonSchema => quote! {
-            impl #private::schemars::JsonSchema for #ident {
+            impl #path for #ident {
                 fn schema_name() -> #private::std::borrow::Cow<'static, #private::core::primitive::str> {
                     #private::std::borrow::Cow::Borrowed("unfinished")
                 }
-                fn json_schema(_: &mut #private::schemars::SchemaGenerator) -> #private::schemars::Schema {
+                fn json_schema(_: &mut #private::SchemaGenerator) -> #private::Schema {
                     #private::core::default::Default::default()
                 }
             }

@@ -122,8 +122,11 @@ fn cfg(attr: &Attribute) -> Option<Attribute> {
     (!cfgs.is_empty()).then(|| syn::parse_quote!(#[cfg_attr(#condition, #(#cfgs),*)]))
 }
 
-/// The doc attributes with a text; not `#[doc(hidden)]`.
-pub(super) fn docs(attrs: &[Attribute]) -> Vec<Attribute> {
-    let is_text = |attr: &&Attribute| attr.path().is_ident("doc") && matches!(attr.meta, Meta::NameValue(_));
-    attrs.iter().filter(is_text).cloned().collect()
+/// The attributes that a facade field has in common with the type: its docs, and its end of life.
+pub(super) fn for_the_facade(attrs: &[Attribute]) -> Vec<Attribute> {
+    attrs
+        .iter()
+        .filter(|attr| attr.path().is_ident("doc") || attr.path().is_ident("deprecated"))
+        .cloned()
+        .collect()
 }

@@ -9,7 +9,7 @@ use crate::model::Derive;
 
 /// Take away the derives that a payload needs, with their attributes: on half an item they would
 /// only repeat what rustc says of it, and leave it without the traits.
-pub(super) fn without_derives(tokens: TokenStream, taken: &mut Vec<Derive>) -> TokenStream {
+pub(super) fn without_derives(tokens: TokenStream, taken: &mut Vec<(Derive, Path)>) -> TokenStream {
     let mut kept = TokenStream::new();
     let mut tokens = tokens.into_iter().peekable();
     while let Some(tree) = tokens.next() {
@@ -30,7 +30,7 @@ pub(super) fn without_derives(tokens: TokenStream, taken: &mut Vec<Derive>) -> T
     kept
 }
 
-fn attribute(tokens: TokenStream, taken: &mut Vec<Derive>) -> TokenStream {
+fn attribute(tokens: TokenStream, taken: &mut Vec<(Derive, Path)>) -> TokenStream {
     let Some(attr) = Attribute::parse_outer.parse2(tokens.clone()).ok().and_then(|mut attrs| attrs.pop())
     else {
         return tokens;
@@ -43,7 +43,7 @@ fn attribute(tokens: TokenStream, taken: &mut Vec<Derive>) -> TokenStream {
         Ok(paths) if attr.path().is_ident("derive") => {
             let others = paths.into_iter().filter(|path| match Derive::of(path) {
                 Some(derive) => {
-                    taken.push(derive);
+                    taken.push((derive, path.clone()));
                     false
                 }
                 None => true,

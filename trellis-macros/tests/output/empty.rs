@@ -1,6 +1,6 @@
 mod empty {
     /// The facade at `ctx.event`: the events of `acme.empty@v1`.
-    #[allow(dead_code)]
+    #[allow(dead_code, deprecated)]
     pub mod event {
         /// All events.
         #[::trellis::__private::core::prelude::v1::derive(
@@ -26,6 +26,7 @@ mod empty {
     #[allow(dead_code)]
     pub struct Contract;
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Contract for Contract {
         const ID: &'static str = "acme.empty@v1";
         type Events = event::Root;

@@ -15,6 +15,7 @@ pub mod orders {
     #[derive(Serialize, Deserialize, JsonSchema)]
     struct Line {}
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Event for OrderCreated {
         type Payload = OrderCreated;
         const DECLARATION: ::trellis::__private::EventDeclaration = ::trellis::__private::EventDeclaration::new(
@@ -26,6 +27,7 @@ pub mod orders {
     }
     #[cfg(feature = "cancel")]
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Event for OrderCancelled {
         type Payload = super::model::Order;
         const DECLARATION: ::trellis::__private::EventDeclaration = ::trellis::__private::EventDeclaration::new(
@@ -34,6 +36,7 @@ pub mod orders {
         );
     }
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Event for LineAdded {
         type Payload = Line;
         const DECLARATION: ::trellis::__private::EventDeclaration = ::trellis::__private::EventDeclaration::new(
@@ -42,7 +45,7 @@ pub mod orders {
         );
     }
     /// The facade at `ctx.event`: the events of `acme.orders@v1`.
-    #[allow(dead_code)]
+    #[allow(dead_code, deprecated)]
     pub mod event {
         /// All events.
         #[::trellis::__private::core::prelude::v1::derive(
@@ -100,6 +103,7 @@ pub mod orders {
     #[allow(dead_code)]
     pub struct Contract;
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Contract for Contract {
         const ID: &'static str = "acme.orders@v1";
         type Events = event::Root;

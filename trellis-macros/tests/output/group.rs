@@ -5,6 +5,7 @@ pub mod warehouse {
     #[cfg(feature = "mail")]
     pub struct Mail;
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Group for Stock {
         const DECLARATION: ::trellis::__private::GroupDeclaration = ::trellis::__private::GroupDeclaration::new(
                 "acme.warehouse@v1",
@@ -29,6 +30,7 @@ pub mod warehouse {
     }
     #[cfg(feature = "mail")]
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Group for Mail {
         const DECLARATION: ::trellis::__private::GroupDeclaration = ::trellis::__private::GroupDeclaration::new(
             "acme.warehouse@v1",
@@ -49,7 +51,7 @@ pub mod warehouse {
         }
     }
     /// The facade at `ctx.event`: the events of `acme.warehouse@v1`.
-    #[allow(dead_code)]
+    #[allow(dead_code, deprecated)]
     pub mod event {
         /// All events.
         #[::trellis::__private::core::prelude::v1::derive(
@@ -75,6 +77,7 @@ pub mod warehouse {
     #[allow(dead_code)]
     pub struct Contract;
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Contract for Contract {
         const ID: &'static str = "acme.warehouse@v1";
         type Events = event::Root;

@@ -8,6 +8,7 @@ pub mod mistakes {
     pub struct Empty;
     pub mod event {}
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Event for Created {
         type Payload = Created;
         const DECLARATION: ::trellis::__private::EventDeclaration = ::trellis::__private::EventDeclaration::new(
@@ -17,6 +18,7 @@ pub mod mistakes {
             .params(&["typo"]);
     }
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Event for Again {
         type Payload = Created;
         const DECLARATION: ::trellis::__private::EventDeclaration = ::trellis::__private::EventDeclaration::new(
@@ -25,6 +27,7 @@ pub mod mistakes {
         );
     }
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Event for Nameless {
         type Payload = Created;
         const DECLARATION: ::trellis::__private::EventDeclaration = ::trellis::__private::EventDeclaration::new(
@@ -33,6 +36,7 @@ pub mod mistakes {
         );
     }
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Group for Empty {
         const DECLARATION: ::trellis::__private::GroupDeclaration = ::trellis::__private::GroupDeclaration::new(
             "acme",
@@ -46,7 +50,7 @@ pub mod mistakes {
         fn mount(registrar: &mut impl ::trellis::__private::Registrar<__Service>) {}
     }
     /// The facade at `ctx.event`: the events of `acme`.
-    #[allow(dead_code)]
+    #[allow(dead_code, deprecated)]
     pub mod __event {
         /// All events.
         #[::trellis::__private::core::prelude::v1::derive(
@@ -86,6 +90,7 @@ pub mod mistakes {
     #[allow(dead_code)]
     pub struct Contract;
     #[automatically_derived]
+    #[allow(deprecated)]
     impl ::trellis::__private::Contract for Contract {
         const ID: &'static str = "acme";
         type Events = __event::Root;

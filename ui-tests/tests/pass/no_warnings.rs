@@ -40,6 +40,12 @@ pub mod public {
     #[derive(Debug, Clone, Copy)]
     pub struct Done;
 
+    /// Once.
+    #[deprecated(note = "nobody does that any more")]
+    #[event("things.outdone", payload = String)]
+    #[derive(Debug, Clone, Copy)]
+    pub struct Outdone;
+
     /// Nothing.
     #[group("doers", replay = "new")]
     #[derive(Clone, Copy)]

@@ -1,0 +1,29 @@
+//! What was measured: one case, its contestants, their figures.
+
+use std::time::Duration;
+
+use crate::samples::Samples;
+
+/// One line of the result.
+#[derive(Debug)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    /// The unit; more is better.
+    pub(crate) metric: &'static str,
+    pub(crate) ours: Samples,
+    /// The hand-written ideal loop.
+    pub(crate) raw: Samples,
+    /// Further contestants by name, for scale.
+    pub(crate) others: Vec<(&'static str, Samples)>,
+}
+
+impl Case {
+    pub(crate) fn ratio(&self) -> Samples {
+        self.ours.ratio_to(&self.raw)
+    }
+}
+
+/// How many per second.
+pub(crate) fn rate(count: u32, took: Duration) -> f64 {
+    f64::from(count) / took.as_secs_f64()
+}

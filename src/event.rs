@@ -58,6 +58,14 @@ impl EventDeclaration {
 /// Where an event is enqueued from: a zero-sized, `Copy` field of the facade.
 pub struct EventHandle<E>(PhantomData<fn() -> E>);
 
+// No bound: what is wrong with an event is said at its declaration, once.
+impl<E> EventHandle<E> {
+    /// The handle of `E`.
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
 impl<E: Event> EventHandle<E> {
     /// Enqueue `payload` in the open transaction `tx`: the event is sent if, and only if, that
     /// transaction commits.

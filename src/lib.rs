@@ -1,19 +1,14 @@
-//! Typed contracts for services on NATS JetStream and SQL: the contract layer.
+#![doc = include_str!("../README.md")]
 //!
-//! A service says what it owns once, as a Rust module under [`#[trellis::contract]`](contract).
-//! From it come the typed facade (`ctx.event.orders.created.enqueue(..)`), handler traits, JSON
-//! Schemas and a [`Manifest`]. This crate has no async runtime, no database and no broker below
-//! it, so that a consumer depends on a provider's contract without pulling in an engine.
+//! # This crate
+//!
+//! It is the contract layer: what a service *says*. It has no async runtime, no database and no
+//! broker below it, so that a consumer depends on a provider's contract without an engine;
 //! `trellis-runtime` is the engine.
-//!
-#![doc = include_str!("../docs/first-example.md")]
-//!
-//! # Where next
 //!
 //! * [`contract`]: the whole grammar of a contract module.
 //! * [`On`] and [`Service`]: how a service handles events.
 //! * [`Outbox`]: the port through which an enqueue joins your transaction.
-//! * `ARCHITECTURE.md` in the repository: the words, the rooms, the guarantees and their limits.
 
 // `#[trellis::contract]` expands to `::trellis::…`; make that path work in here too.
 extern crate self as trellis;

@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Ident, LitStr, Visibility};
 
-use super::{docs, private, private_from_inside, shown_at};
+use super::{docs, private_from_inside, shown_at};
 use crate::model::{Contract, Event};
 
 pub(super) fn events(contract: &Contract) -> TokenStream {
@@ -19,13 +19,11 @@ pub(super) fn events(contract: &Contract) -> TokenStream {
     let module = facade_module(contract);
     let structs = facade.structs.iter().map(|one| facade.expand(one, contract));
     let doc = format!(" The facade at `ctx.event`: the events of `{}`.", contract.args.id());
-    let std = private(&contract.args.krate);
     let constant = (!contract.taken.constant).then(|| {
         quote! {
             /// The facade at `ctx.event`, for use where there is no context.
             #[allow(dead_code)]
-            pub static EVENT: #std::std::sync::LazyLock<#module::Root> =
-                #std::std::sync::LazyLock::new(#std::std::default::Default::default);
+            pub const EVENT: #module::Root = #module::Root::ALL;
         }
     });
     quote! {
@@ -101,14 +99,20 @@ impl<'a> Facade<'a> {
     fn expand(&self, one: &Struct, contract: &Contract) -> TokenStream {
         let private = private_from_inside(&contract.args.krate);
         let name = self.type_name(&one.path);
-        let groups = one.groups.iter().map(|token| {
+        let (mut fields, mut values) = (Vec::new(), Vec::new());
+        for token in &one.groups {
             let mut path = one.path.clone();
             path.push(token.clone());
             let (field, ty) = (Ident::new(token, Span::call_site()), self.type_name(&path));
             let doc = format!(" `{}.*`", path.join("."));
-            quote!(#[doc = #doc] pub #field: #ty)
-        });
-        let events = one.events.iter().map(|(token, event)| leaf(token, event, &private));
+            fields.push(quote!(#[doc = #doc] pub #field: #ty));
+            values.push(quote!(#field: #ty::ALL));
+        }
+        for (token, event) in &one.events {
+            fields.push(leaf(token, event, &private));
+            let (field, cfgs) = (leaf_ident(token, event), &event.declared.cfgs);
+            values.push(quote!(#(#cfgs)* #field: #private::EventHandle::new()));
+        }
         let doc = match one.path.as_slice() {
             [] => " All events.".to_owned(),
             path => format!(" Events `{}.*`.", path.join(".")),
@@ -118,20 +122,33 @@ impl<'a> Facade<'a> {
             #[#private::core::prelude::v1::derive(
                 #private::core::clone::Clone,
                 #private::core::marker::Copy,
-                #private::core::default::Default,
                 #private::core::fmt::Debug,
             )]
-            pub struct #name { #(#groups,)* #(#events,)* }
+            pub struct #name { #(#fields,)* }
+            impl #name {
+                #[doc(hidden)]
+                pub const ALL: Self = Self { #(#values,)* };
+            }
+            #[automatically_derived]
+            impl #private::core::default::Default for #name {
+                fn default() -> Self {
+                    Self::ALL
+                }
+            }
         }
     }
 }
 
-// At the literal, so that "go to definition" lands on the declaration.
+/// Named at the literal, so that "go to definition" lands on the declaration.
+fn leaf_ident(token: &str, event: &Event) -> Ident {
+    Ident::new(token, event.declared.name.as_ref().map_or_else(Span::call_site, LitStr::span))
+}
+
 fn leaf(token: &str, event: &Event, private: &TokenStream) -> TokenStream {
     let declared = &event.declared;
     let (marker, cfgs, attrs) = (&declared.ident, &declared.cfgs, &declared.facade_attrs);
-    let span = declared.name.as_ref().map_or_else(Span::call_site, LitStr::span);
-    let field = Ident::new(token, span);
+    let field = leaf_ident(token, event);
+    let span = field.span();
     let vis = shown_at(span, from_inside(&declared.vis));
     let ty = shown_at(span, quote!(#private::EventHandle<super::#marker>));
     let fallback = attrs.iter().all(|attr| docs::value(attr).is_none()).then(|| {

@@ -57,16 +57,23 @@ pub mod warehouse {
         #[::trellis::__private::core::prelude::v1::derive(
             ::trellis::__private::core::clone::Clone,
             ::trellis::__private::core::marker::Copy,
-            ::trellis::__private::core::default::Default,
             ::trellis::__private::core::fmt::Debug,
         )]
         pub struct Root {}
+        impl Root {
+            #[doc(hidden)]
+            pub const ALL: Self = Self {};
+        }
+        #[automatically_derived]
+        impl ::trellis::__private::core::default::Default for Root {
+            fn default() -> Self {
+                Self::ALL
+            }
+        }
     }
     /// The facade at `ctx.event`, for use where there is no context.
     #[allow(dead_code)]
-    pub static EVENT: ::trellis::__private::std::sync::LazyLock<event::Root> = ::trellis::__private::std::sync::LazyLock::new(
-        ::trellis::__private::std::default::Default::default,
-    );
+    pub const EVENT: event::Root = event::Root::ALL;
     /// This contract, as a type.
     #[::trellis::__private::core::prelude::v1::derive(
         ::trellis::__private::core::clone::Clone,

@@ -10,9 +10,16 @@ const DECLARATION : :: trellis :: __private :: EventDeclaration = :: trellis :: 
 # [automatically_derived] # [allow (deprecated)] impl :: trellis :: __private :: Event for Sent { type Payload = Order ;
 const DECLARATION : :: trellis :: __private :: EventDeclaration = :: trellis :: __private :: EventDeclaration :: new ("acme.orders@v1" , "orders.sent") ;
 }
-# [doc = " The facade at `ctx.event`: the events of `acme.orders@v1`."] # [allow (dead_code , deprecated)] pub mod event { # [doc = " All events."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: default :: Default , :: trellis :: __private :: core :: fmt :: Debug ,)] pub struct Root { # [doc = " `orders.*`"] pub orders : Orders , }
-# [doc = " Events `orders.*`."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: default :: Default , :: trellis :: __private :: core :: fmt :: Debug ,)] pub struct Orders { # [doc = " `orders.created`"] pub created : :: trellis :: __private :: EventHandle < super :: Created > , # [doc = " `orders.sent`"] pub sent : :: trellis :: __private :: EventHandle < super :: Sent > , }
-} # [doc = r" The facade at `ctx.event`, for use where there is no context."] # [allow (dead_code)] pub static EVENT : :: trellis :: __private :: std :: sync :: LazyLock < event :: Root > = :: trellis :: __private :: std :: sync :: LazyLock :: new (:: trellis :: __private :: std :: default :: Default :: default) ;
+# [doc = " The facade at `ctx.event`: the events of `acme.orders@v1`."] # [allow (dead_code , deprecated)] pub mod event { # [doc = " All events."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: fmt :: Debug ,)] pub struct Root { # [doc = " `orders.*`"] pub orders : Orders , }
+impl Root { # [doc (hidden)] pub const ALL : Self = Self { orders : Orders :: ALL , }
+; }
+# [automatically_derived] impl :: trellis :: __private :: core :: default :: Default for Root { fn default () -> Self { Self :: ALL }
+} # [doc = " Events `orders.*`."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: fmt :: Debug ,)] pub struct Orders { # [doc = " `orders.created`"] pub created : :: trellis :: __private :: EventHandle < super :: Created > , # [doc = " `orders.sent`"] pub sent : :: trellis :: __private :: EventHandle < super :: Sent > , }
+impl Orders { # [doc (hidden)] pub const ALL : Self = Self { created : :: trellis :: __private :: EventHandle :: new () , sent : :: trellis :: __private :: EventHandle :: new () , }
+; }
+# [automatically_derived] impl :: trellis :: __private :: core :: default :: Default for Orders { fn default () -> Self { Self :: ALL }
+} }
+# [doc = r" The facade at `ctx.event`, for use where there is no context."] # [allow (dead_code)] pub const EVENT : event :: Root = event :: Root :: ALL ;
 # [doc = r" This contract, as a type."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: default :: Default , :: trellis :: __private :: core :: fmt :: Debug ,)] # [allow (dead_code)] pub struct Contract ;
 # [automatically_derived] # [allow (deprecated)] impl :: trellis :: __private :: Contract for Contract { const ID : & 'static str = "acme.orders@v1" ;
 type Events = event :: Root ;

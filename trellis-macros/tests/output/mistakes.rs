@@ -56,30 +56,48 @@ pub mod mistakes {
         #[::trellis::__private::core::prelude::v1::derive(
             ::trellis::__private::core::clone::Clone,
             ::trellis::__private::core::marker::Copy,
-            ::trellis::__private::core::default::Default,
             ::trellis::__private::core::fmt::Debug,
         )]
         pub struct Root {
             /// `orders.*`
             pub orders: Orders,
         }
+        impl Root {
+            #[doc(hidden)]
+            pub const ALL: Self = Self { orders: Orders::ALL };
+        }
+        #[automatically_derived]
+        impl ::trellis::__private::core::default::Default for Root {
+            fn default() -> Self {
+                Self::ALL
+            }
+        }
         /// Events `orders.*`.
         #[::trellis::__private::core::prelude::v1::derive(
             ::trellis::__private::core::clone::Clone,
             ::trellis::__private::core::marker::Copy,
-            ::trellis::__private::core::default::Default,
             ::trellis::__private::core::fmt::Debug,
         )]
         pub struct Orders {
             /// `orders.created`
             pub created: ::trellis::__private::EventHandle<super::Created>,
         }
+        impl Orders {
+            #[doc(hidden)]
+            pub const ALL: Self = Self {
+                created: ::trellis::__private::EventHandle::new(),
+            };
+        }
+        #[automatically_derived]
+        impl ::trellis::__private::core::default::Default for Orders {
+            fn default() -> Self {
+                Self::ALL
+            }
+        }
     }
     /// The facade at `ctx.event`, for use where there is no context.
     #[allow(dead_code)]
-    pub static EVENT: ::trellis::__private::std::sync::LazyLock<__event::Root> = ::trellis::__private::std::sync::LazyLock::new(
-        ::trellis::__private::std::default::Default::default,
-    );
+    pub const EVENT: __event::Root = __event::Root::ALL;
     /// This contract, as a type.
     #[::trellis::__private::core::prelude::v1::derive(
         ::trellis::__private::core::clone::Clone,

@@ -20,7 +20,7 @@ pub mod deep {
 }
 
 fn main() {
-    let event = *deep::EVENT;
+    let event = deep::EVENT;
     let _ = (event.top, event.a.b.c.d.e.f, event.a.b_c.d, event.a_b.c.d, event.a.b.x, event.root.top);
     assert_eq!(deep::Other::DECLARATION.name, "a_b.c.d");
     assert_eq!(deep::Contract::events().len(), 6);

@@ -24,5 +24,5 @@ pub mod no_string {}
 
 fn main() {
     // The types are there all the same.
-    let _ = (missing::Contract::manifest(), semver::Contract::ID, *dashes::EVENT, no_string::Contract);
+    let _ = (missing::Contract::manifest(), semver::Contract::ID, dashes::EVENT, no_string::Contract);
 }

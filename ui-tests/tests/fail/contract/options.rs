@@ -9,5 +9,5 @@ pub mod without_key {}
 pub mod without_comma {}
 
 fn main() {
-    let _ = (orders::Contract, without_key::Contract, *without_comma::EVENT);
+    let _ = (orders::Contract, without_key::Contract, without_comma::EVENT);
 }

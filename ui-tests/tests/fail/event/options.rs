@@ -23,7 +23,7 @@ pub mod orders {
 }
 
 fn main() {
-    let event = *orders::EVENT;
+    let event = orders::EVENT;
     let _ = (event.orders.unknown, event.orders.twice, event.orders.comma, event.orders.params);
     let _ = (event.orders.empty, event.orders.numbers, event.orders.names);
 }

@@ -37,7 +37,7 @@ pub mod orders {
 }
 
 fn main() {
-    let event = *orders::EVENT;
+    let event = orders::EVENT;
     let _ = (event.orders.unit, event.orders.tuple, event.orders.newtype, event.orders.choice);
     let _ = (event.orders.many, event.orders.flat);
 }

@@ -38,6 +38,6 @@ pub mod orders {
 }
 
 fn main() {
-    let event = *orders::EVENT;
+    let event = orders::EVENT;
     let _ = (event.orders.created, event.orders.sent, event.orders.emptied, event.orders.paid);
 }

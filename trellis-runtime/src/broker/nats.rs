@@ -162,5 +162,5 @@ fn server_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a jetstream::E
 }
 
 fn is_about_the_message(error: &(dyn Error + 'static)) -> bool {
-    causes(error).any(|cause| cause.is::<async_nats::SubjectError>())
+    causes(error).any(<dyn Error>::is::<async_nats::SubjectError>)
 }

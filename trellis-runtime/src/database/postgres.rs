@@ -121,7 +121,7 @@ impl Store for Postgres {
     }
 
     fn fault(error: &sqlx::Error) -> Fault {
-        match error.as_database_error().and_then(|error| error.code()).as_deref() {
+        match error.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() {
             Some("40P01" | "40001") => Fault::Conflict,
             Some("25P02") => Fault::Aborted,
             Some("42P01") => Fault::NoTable,

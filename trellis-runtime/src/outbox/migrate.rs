@@ -86,8 +86,12 @@ pub fn migrations<D: Database>(tables: &Tables) -> Vec<MigrationArtifact> {
         checksum: String::new(),
     };
     let checksum = into_sqlx(artifact.clone()).checksum;
-    artifact.checksum = checksum.iter().map(|byte| format!("{byte:02x}")).collect();
+    artifact.checksum = checksum.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(hex_digit).collect();
     vec![artifact]
+}
+
+fn hex_digit(value: u8) -> char {
+    char::from_digit(value.into(), 16).unwrap_or('0')
 }
 
 fn into_sqlx(artifact: MigrationArtifact) -> Migration {

@@ -4,8 +4,12 @@
 
 mod support;
 
+mod dead_letters;
 mod dispatcher;
+mod events;
+mod host;
 mod order;
 mod outbox_port;
 mod poison;
 mod transaction;
+mod versions;

@@ -121,6 +121,12 @@ impl Environment {
         filter
     }
 
+    /// What an event's subject says behind the words that all of them begin with: its logical name,
+    /// and its parameters.
+    pub(crate) fn event_name<'s>(&self, subject: &'s str) -> Option<&'s str> {
+        subject.strip_prefix(&self.subject(format_args!("events.v1.")))
+    }
+
     /// The subject of a group's dead letters of one event.
     pub fn dead_subject(&self, group: &GroupDeclaration, event: &str) -> String {
         self.subject(format_args!("dead.v1.{}.{}.{event}", owner(group.contract), group.name))
@@ -199,6 +205,8 @@ mod tests {
         );
         let prod = Environment::new("prod").unwrap();
         assert_eq!(prod.event_base(&EVENT), "prod.events.v1.orders.created");
+        assert_eq!(prod.event_name("prod.events.v1.a.b"), Some("a.b"));
+        assert_eq!(prod.event_name("events.v1.a.b"), None);
         assert_eq!(prod.event_stream(), "PROD_TRELLIS_EVENTS");
         assert_eq!(prod.dead_stream_subjects(), "prod.dead.>");
         assert_eq!(consumer(&GROUP), "acme-ware_house--stock");

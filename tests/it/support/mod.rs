@@ -2,6 +2,8 @@
 pub mod contract;
 pub mod database;
 pub mod nats;
+pub mod proxy;
+pub mod reader;
 
 use std::future::Future;
 use std::time::Duration;

@@ -66,6 +66,12 @@ impl Nats {
         }
     }
 
+    /// What the server says of a consumer on the event stream.
+    pub async fn consumer(&self, name: &str) -> jetstream::consumer::Info {
+        let stream = self.context.get_stream(Environment::NONE.event_stream()).await.unwrap();
+        stream.consumer_info(name).await.unwrap()
+    }
+
     /// All messages of a stream, in order.
     pub async fn messages(&self, stream: &str) -> Vec<jetstream::Message> {
         let stream = self.context.get_stream(stream).await.unwrap();

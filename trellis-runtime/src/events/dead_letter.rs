@@ -2,12 +2,13 @@
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-use async_nats::jetstream::Context;
-use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{Context, ErrorCode};
 use bytes::Bytes;
 
-use crate::causes::chain;
+use crate::causes::{causes, chain};
+use crate::events::route::Raw;
 use crate::wire;
 
 /// How long the write of a dead letter may take.
@@ -19,24 +20,23 @@ const MAX_REASON_CHARS: usize = 1000;
 pub(crate) struct DeadLetter<'a> {
     pub(crate) consumer: &'a str,
     pub(crate) subject: String,
-    pub(crate) event_subject: &'a str,
-    pub(crate) root_id: &'a str,
-    pub(crate) deliveries: u64,
-    pub(crate) sequence: u64,
+    pub(crate) event: &'a Raw,
     pub(crate) reason: &'a str,
     pub(crate) headers: Option<&'a HeaderMap>,
-    pub(crate) body: &'a Bytes,
 }
 
 impl DeadLetter<'_> {
     /// Store it. `Ok` only when the stream has it.
     pub(crate) async fn write(&self, context: &Context) -> Result<(), String> {
-        match self.publish(context, self.copied_headers(), self.body.clone()).await {
+        let body = &self.event.body;
+        match self.publish(context, self.copied_headers(), self.reason, body.clone()).await {
             // With our headers it no longer fits; the event itself stays in its stream for a while.
-            Err((PublishErrorKind::MaxPayloadExceeded, _)) => {
-                self.publish(context, HeaderMap::new(), Bytes::new()).await.map_err(|(_, reason)| reason)
+            Err(failed) if failed.too_large => {
+                let reason = format!("[body of {} bytes left out: too large] {}", body.len(), self.reason);
+                let sent = self.publish(context, HeaderMap::new(), &reason, Bytes::new()).await;
+                sent.map_err(|failed| failed.reason)
             }
-            written => written.map_err(|(_, reason)| reason),
+            sent => sent.map_err(|failed| failed.reason),
         }
     }
 
@@ -44,22 +44,25 @@ impl DeadLetter<'_> {
         &self,
         context: &Context,
         mut headers: HeaderMap,
+        reason: &str,
         body: Bytes,
-    ) -> Result<(), (PublishErrorKind, String)> {
-        // The same group gives the same event up once, however often it tries to.
-        headers.insert(wire::MESSAGE_ID, format!("dead:{}:{}", self.consumer, self.root_id));
-        headers.insert(wire::ROOT_ID, self.root_id);
-        headers.insert(wire::DEAD_REASON, one_line(self.reason));
-        headers.insert(wire::DEAD_DELIVERIES, self.deliveries.to_string());
-        headers.insert(wire::DEAD_SUBJECT, self.event_subject);
-        headers.insert(wire::DEAD_SEQUENCE, self.sequence.to_string());
+    ) -> Result<(), Failed> {
+        let event = self.event;
+        // One letter per message of the stream, however often it is given up. The root id would be
+        // too little: a redrive that fails again within the stream's duplicate window is news.
+        headers.insert(wire::MESSAGE_ID, format!("dead:{}:{}:{}", self.consumer, event.sequence, event.id));
+        headers.insert(wire::ROOT_ID, event.root_id.as_str());
+        headers.insert(wire::DEAD_REASON, one_line(reason));
+        headers.insert(wire::DEAD_DELIVERIES, event.deliveries.to_string());
+        headers.insert(wire::DEAD_SUBJECT, event.subject.as_str());
+        headers.insert(wire::DEAD_SEQUENCE, event.sequence.to_string());
         let message = PublishMessage::build().headers(headers).payload(body);
-        let failed = |error: async_nats::jetstream::context::PublishError| (error.kind(), chain(&error));
-        let sent = async {
-            context.send_publish(self.subject.clone(), message).await.map_err(failed)?.await.map_err(failed)
-        };
-        let stored = tokio::time::timeout(TIMEOUT, sent).await;
-        stored.map_err(|_| (PublishErrorKind::TimedOut, "no acknowledgement in time".to_owned()))?.map(drop)
+        let sent = async { context.send_publish(self.subject.clone(), message).await?.await };
+        match tokio::time::timeout(TIMEOUT, sent).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(Failed { too_large: is_too_large(&error), reason: chain(&error) }),
+            Err(_) => Err(Failed { too_large: false, reason: "no acknowledgement in time".to_owned() }),
+        }
     }
 
     fn copied_headers(&self) -> HeaderMap {
@@ -74,6 +77,22 @@ impl DeadLetter<'_> {
         }
         copy
     }
+}
+
+/// A letter that was not stored.
+struct Failed {
+    too_large: bool,
+    reason: String,
+}
+
+/// For the connection, or for the stream.
+fn is_too_large(error: &PublishError) -> bool {
+    let by_stream = |code| {
+        matches!(code, ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM | ErrorCode::STREAM_HEADER_EXCEEDS_MAXIMUM)
+    };
+    let server = causes(error).find_map(|cause| cause.downcast_ref::<async_nats::jetstream::Error>());
+    error.kind() == PublishErrorKind::MaxPayloadExceeded
+        || server.is_some_and(|error| by_stream(error.error_code()))
 }
 
 /// Header values end at a line break.

@@ -43,6 +43,20 @@ pub(crate) fn decide(
     }
 }
 
+/// How many times the delivery limit an event may come without that any handler came to an end.
+const UNFINISHED_LIMITS: u64 = 3;
+
+/// Why an event is given up before its handler is called, if so. One that ends its process each time
+/// fails no handler; without this it would do so for ever.
+pub(crate) fn unfinished(deliveries: u64, config: &GroupConfig) -> Option<String> {
+    let most = config.max_deliveries.saturating_mul(UNFINISHED_LIMITS);
+    (deliveries > most).then(|| {
+        format!(
+            "delivered {deliveries} times without an end; it may be what ends the processes that handle it"
+        )
+    })
+}
+
 /// The delay after the `deliveries`-th delivery.
 pub(crate) fn backoff(config: &GroupConfig, deliveries: u64) -> Duration {
     let doublings = u32::try_from(deliveries.saturating_sub(1)).unwrap_or(u32::MAX).min(31);
@@ -51,7 +65,7 @@ pub(crate) fn backoff(config: &GroupConfig, deliveries: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::{Action, Ended, backoff, decide};
+    use super::{Action, Ended, backoff, decide, unfinished};
     use crate::events::group::GroupConfig;
     use std::time::Duration;
 
@@ -76,6 +90,13 @@ mod tests {
     fn what_is_handled_or_hopeless_is_settled_at_once() {
         assert_eq!(at(Ended::Handled, 99), Action::Acknowledge);
         assert_eq!(at(Ended::Hopeless("x".into()), 1), Action::Bury("x".into()));
+    }
+
+    #[test]
+    fn an_event_that_never_ends_is_given_up_long_after_one_that_fails() {
+        let config = GroupConfig::default();
+        assert_eq!(unfinished(30, &config), None);
+        assert!(unfinished(31, &config).is_some_and(|reason| reason.starts_with("delivered 31 times")));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_nats::HeaderMap;
-use async_nats::jetstream::message::{AckKind, Acker};
+use async_nats::jetstream::AckKind;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use trellis::{Contract, MessageId, Service};
@@ -12,16 +12,13 @@ use trellis::{Contract, MessageId, Service};
 use crate::ctx::{Ctx, Delivery};
 use crate::database::Database;
 use crate::events::dead_letter::DeadLetter;
-use crate::events::decide::{Action, Ended, backoff, decide};
+use crate::events::decide::{Action, Ended, backoff, decide, unfinished};
 use crate::events::group::GroupRunner;
+use crate::events::hold::{Hold, Terms};
 use crate::events::route::{Raw, Route, Unhandled};
 use crate::outbox::parse_rfc3339;
-use crate::ports::Clock;
 use crate::trace::TraceContext;
 use crate::wire::{self, Descriptor};
-
-/// How long the broker may take to confirm a settlement.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl<S, C, D> GroupRunner<S, C, D>
 where
@@ -29,42 +26,75 @@ where
     C: Contract,
     D: Database,
 {
-    /// Handle one message from the stream and settle it.
+    /// Handle one message from the stream and settle it. It was asked for at `asked`, so the broker
+    /// gave it away after that.
     pub(crate) async fn deliver(
         self: Arc<Self>,
         message: async_nats::jetstream::Message,
+        asked: Duration,
         interrupt: CancellationToken,
     ) {
-        let place = message.info().map(|info| (info.delivered.cast_unsigned(), info.stream_sequence));
-        let Ok((deliveries, sequence)) = place else {
+        let Some((raw, hold)) = self.receive(&message, asked).await else {
             tracing::error!(group = %self.consumer, "a message that no stream delivered is ignored");
             return;
         };
-        let (message, acker) = message.split();
-        let raw = raw(&message, deliveries, sequence, &self.stream);
-        let Some(route) = self.routes.iter().find(|route| route.takes(&raw.subject)) else {
-            // A newer instance of this service has widened the group's filter; leave it to that one.
-            self.say(&acker, AckKind::Nak(Some(backoff(&self.config, deliveries)))).await;
-            return;
-        };
-        let mut hold = Hold::new(&*self.ports().clock, &acker, self.config.ack_wait);
-        let ended = match self.unreadable(route, &message.headers) {
-            Some(reason) => Ended::Hopeless(reason),
-            None => self.handle(route, &raw, &message.headers, &mut hold, &interrupt).await,
-        };
+        let ended = self.ended(&raw, &message.headers, &hold, &interrupt).await;
         if hold.is_lost() {
             tracing::warn!(group = %self.consumer, id = %raw.id, "a delivery was held longer than its ack wait; it is left to whoever has it now");
             return;
         }
         if let Ended::Failed(reason) | Ended::Hopeless(reason) = &ended {
-            tracing::warn!(group = %self.consumer, event = route.event.name, id = %raw.id, deliveries, reason, "an event was not handled");
+            tracing::warn!(group = %self.consumer, subject = raw.subject, id = %raw.id, deliveries = raw.deliveries, reason, "an event was not handled");
         }
-        match decide(ended, deliveries, &self.config, |delay| delay / 2 + self.ports().jitter.full(delay / 2))
-        {
-            Action::Acknowledge => self.say(&acker, AckKind::Ack).await,
-            Action::Retry(delay) => self.say(&acker, AckKind::Nak(Some(delay))).await,
-            Action::Bury(reason) => self.bury(route, &raw, &message, &acker, &reason).await,
+        let jitter = |delay| delay / 2 + self.ports().jitter.full(delay / 2);
+        let settlement = match decide(ended, raw.deliveries, &self.config, jitter) {
+            Action::Acknowledge => AckKind::Ack,
+            Action::Retry(delay) => AckKind::Nak(Some(delay)),
+            Action::Bury(reason) => self.bury(&raw, &message.headers, &reason).await,
+        };
+        hold.settle(settlement).await;
+    }
+
+    async fn receive(
+        &self,
+        message: &async_nats::jetstream::Message,
+        asked: Duration,
+    ) -> Option<(Raw, Hold)> {
+        let (info, reply) = (message.info().ok()?, message.reply.clone()?);
+        let deliveries = info.delivered.cast_unsigned();
+        let raw = raw(message, deliveries, info.stream_sequence, &self.stream, info.published.into());
+        let terms = Terms {
+            client: self.client.clone(),
+            clock: Arc::clone(&self.ports().clock),
+            ack_wait: self.config.ack_wait,
+            given_after: asked,
+            reply,
+        };
+        Some((raw, Hold::begin(terms).await))
+    }
+
+    async fn ended(
+        &self,
+        raw: &Raw,
+        headers: &Option<HeaderMap>,
+        hold: &Hold,
+        interrupt: &CancellationToken,
+    ) -> Ended {
+        if let Some(reason) = unfinished(raw.deliveries, &self.config) {
+            return Ended::Hopeless(reason);
         }
+        let Some(route) = self.route(&raw.subject) else {
+            // A newer version of this service has widened the group: one of its instances can.
+            return Ended::Failed(format!("this version has no handler for subject `{}`", raw.subject));
+        };
+        match unreadable(route, headers) {
+            Some(reason) => Ended::Hopeless(reason),
+            None => self.handle(route, raw, headers, hold, interrupt).await,
+        }
+    }
+
+    fn route(&self, subject: &str) -> Option<&Route<S>> {
+        self.routes.iter().find(|route| route.takes(subject))
     }
 
     async fn handle(
@@ -72,7 +102,7 @@ where
         route: &Route<S>,
         raw: &Raw,
         headers: &Option<HeaderMap>,
-        hold: &mut Hold<'_>,
+        hold: &Hold,
         interrupt: &CancellationToken,
     ) -> Ended {
         let delivery = Delivery {
@@ -84,6 +114,9 @@ where
         let trace = trace_of(headers).unwrap_or_else(|| TraceContext::begin(&*self.ports().ids));
         let handler = (route.handle)(&self.service, &ctx, &self.outbox.0.validators, raw.clone());
         let handler = AssertUnwindSafe(trace.scope(handler)).catch_unwind();
+        if hold.is_lost() {
+            return Ended::Interrupted;
+        }
         tokio::select! {
             biased;
             ended = handler => match ended {
@@ -94,101 +127,57 @@ where
                 Err(panic) => Ended::Failed(format!("the handler panicked: {}", said(&panic))),
             },
             () = interrupt.cancelled() => Ended::Interrupted,
-            () = hold.keep() => Ended::Interrupted,
+            () = hold.lost() => Ended::Interrupted,
         }
-    }
-
-    /// Why the message cannot be this event, if so. A message without a descriptor comes from a
-    /// foreign producer and is taken at its subject's word.
-    fn unreadable(&self, route: &Route<S>, headers: &Option<HeaderMap>) -> Option<String> {
-        let text = header(headers, wire::EVENT_DESCRIPTOR)?;
-        let Some(descriptor) = Descriptor::parse(text) else {
-            return Some(format!("descriptor `{text}` is of a format that this version does not know"));
-        };
-        let expected = Descriptor::of(&route.event);
-        (descriptor != expected)
-            .then(|| format!("descriptor says `{descriptor}` where the subject is of `{expected}`"))
     }
 
     /// Write the dead letter first, so that nothing is ended that is not kept.
-    async fn bury(
-        &self,
-        route: &Route<S>,
-        raw: &Raw,
-        message: &async_nats::Message,
-        acker: &Acker,
-        reason: &str,
-    ) {
+    async fn bury(&self, raw: &Raw, headers: &Option<HeaderMap>, reason: &str) -> AckKind {
+        let environment = self.outbox.environment();
+        let name = match self.route(&raw.subject) {
+            Some(route) => route.event.name,
+            None => environment.event_name(&raw.subject).unwrap_or(&raw.subject),
+        };
         let letter = DeadLetter {
             consumer: &self.consumer,
-            subject: self.outbox.environment().dead_subject(&self.declaration, route.event.name),
-            event_subject: &raw.subject,
-            root_id: raw.root_id.as_str(),
-            deliveries: raw.deliveries,
-            sequence: raw.sequence,
+            subject: environment.dead_subject(&self.declaration, name),
+            event: raw,
             reason,
-            headers: message.headers.as_ref(),
-            body: &raw.body,
+            headers: headers.as_ref(),
         };
         match letter.write(&self.context).await {
             Ok(()) => {
-                tracing::error!(group = %self.consumer, event = route.event.name, id = %raw.id, reason, "an event became a dead letter");
-                self.say(acker, AckKind::Term).await;
+                tracing::error!(group = %self.consumer, event = name, id = %raw.id, reason, "an event became a dead letter");
+                AckKind::Term
             }
             Err(error) => {
-                tracing::error!(group = %self.consumer, id = %raw.id, error, "a dead letter could not be written, the event comes back");
-                self.say(acker, AckKind::Nak(Some(backoff(&self.config, raw.deliveries)))).await;
+                tracing::error!(group = %self.consumer, event = name, id = %raw.id, error, "a dead letter could not be written, the event comes back");
+                self.doubt.notify_one();
+                AckKind::Nak(Some(backoff(&self.config, raw.deliveries)))
             }
-        }
-    }
-
-    /// A settlement that is not confirmed brings the event back, which the inbox is for.
-    async fn say(&self, acker: &Acker, kind: AckKind) {
-        match tokio::time::timeout(SETTLE_TIMEOUT, acker.double_ack_with(kind)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                tracing::debug!(group = %self.consumer, %error, "a settlement was not confirmed")
-            }
-            Err(_) => tracing::debug!(group = %self.consumer, "a settlement was not confirmed in time"),
         }
     }
 }
 
-/// Keeps a delivery ours while its handler runs.
-struct Hold<'a> {
-    clock: &'a dyn Clock,
-    acker: &'a Acker,
-    ack_wait: Duration,
-    held_since: Duration,
+/// Why the message cannot be this event, if so. A message without a descriptor comes from a foreign
+/// producer and is taken at its subject's word.
+fn unreadable<S: Service>(route: &Route<S>, headers: &Option<HeaderMap>) -> Option<String> {
+    let text = header(headers, wire::EVENT_DESCRIPTOR)?;
+    let Some(descriptor) = Descriptor::parse(text) else {
+        return Some(format!("descriptor `{text}` is of a format that this version does not know"));
+    };
+    let expected = Descriptor::of(&route.event);
+    (descriptor != expected)
+        .then(|| format!("descriptor says `{descriptor}` where the subject is of `{expected}`"))
 }
 
-impl<'a> Hold<'a> {
-    fn new(clock: &'a dyn Clock, acker: &'a Acker, ack_wait: Duration) -> Self {
-        Self { clock, acker, ack_wait, held_since: clock.monotonic() }
-    }
-
-    /// Tell the broker again and again that work goes on; ends only when the delivery is lost.
-    async fn keep(&mut self) {
-        while !self.is_lost() {
-            tokio::time::sleep(self.ack_wait / 3).await;
-            if self.is_lost() {
-                return;
-            }
-            let now = self.clock.monotonic();
-            if self.acker.ack_with(AckKind::Progress).await.is_ok() {
-                self.held_since = now;
-            }
-        }
-    }
-
-    /// Whether the broker may have given the delivery to another one: then nothing more may be said
-    /// on it, for what a late owner says hits the new owner's delivery.
-    fn is_lost(&self) -> bool {
-        self.clock.monotonic().saturating_sub(self.held_since) >= self.ack_wait
-    }
-}
-
-fn raw(message: &async_nats::Message, deliveries: u64, sequence: u64, stream: &str) -> Raw {
+fn raw(
+    message: &async_nats::Message,
+    deliveries: u64,
+    sequence: u64,
+    stream: &str,
+    stored: SystemTime,
+) -> Raw {
     let id = |name| header(&message.headers, name).and_then(|text| MessageId::new(text).ok());
     // A foreign message without an id has one place in one stream, which identifies it as well.
     let own_id = id(wire::MESSAGE_ID).unwrap_or_else(|| MessageId::of_place(stream, sequence));
@@ -196,9 +185,7 @@ fn raw(message: &async_nats::Message, deliveries: u64, sequence: u64, stream: &s
         root_id: id(wire::ROOT_ID).unwrap_or_else(|| own_id.clone()),
         id: own_id,
         body: message.payload.clone(),
-        time: header(&message.headers, wire::EVENT_TIME)
-            .and_then(parse_rfc3339)
-            .unwrap_or(SystemTime::UNIX_EPOCH),
+        time: header(&message.headers, wire::EVENT_TIME).and_then(parse_rfc3339).unwrap_or(stored),
         subject: message.subject.to_string(),
         deliveries,
         sequence,

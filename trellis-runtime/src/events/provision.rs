@@ -1,20 +1,26 @@
 //! Streams and consumers: created where missing, verified where there, never destroyed.
 use std::collections::HashMap;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use async_nats::jetstream::consumer::pull::Config as PullConfig;
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, FromConsumer, PullConsumer};
+use async_nats::jetstream::consumer::{
+    AckPolicy, DeliverPolicy, FromConsumer, Info as ConsumerInfo, PullConsumer,
+};
 use async_nats::jetstream::context::{ConsumerInfoErrorKind, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config, Info, RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
 use trellis::{EventDeclaration, GroupDeclaration, Replay};
 
-use crate::causes::chain;
+use crate::causes::{causes, chain};
 use crate::events::group::GroupConfig;
+use crate::ports::Jitter;
 use crate::wire::{self, Environment, MADE_BY, STREAM_FORMAT};
 
 /// How often a lost race with another instance is run again.
 const TRIES: usize = 8;
+/// Longer than another instance needs from its read of the metadata to its write.
+const READ_BACK_AFTER: Duration = Duration::from_millis(150);
 
 /// How streams are made. Streams that exist are left as they are.
 ///
@@ -90,13 +96,13 @@ pub enum ProvisionError {
 }
 
 /// Makes and verifies what events need on the server.
-#[derive(Debug)]
 pub(crate) struct Provision {
     pub(crate) context: Context,
     pub(crate) environment: Environment,
     pub(crate) config: StreamConfig,
     /// Events of the service's own contract.
     pub(crate) events: Vec<EventDeclaration>,
+    pub(crate) jitter: Arc<dyn Jitter>,
 }
 
 impl Provision {
@@ -120,6 +126,13 @@ impl Provision {
             }
             match self.context.create_stream(self.stream_config(&name, &subjects)).await {
                 Ok(_) => tracing::info!(stream = name, "stream created"),
+                Err(error) if is_code(&error, ErrorCode::STREAM_SUBJECT_OVERLAP) => {
+                    let holder = self.context.stream_by_subject(subjects.clone()).await.unwrap_or_default();
+                    return Err(ProvisionError::ForeignStream {
+                        stream: holder,
+                        why: format!("it holds subjects of `{subjects}`, which stream `{name}` is for"),
+                    });
+                }
                 // Another instance was faster, or the server is still busy with one that went away.
                 Err(error) => last = chain(&error),
             }
@@ -143,8 +156,9 @@ impl Provision {
         }
     }
 
-    /// Record in the event stream's metadata who owns each base subject. Two services that do so
-    /// at once can overwrite each other, so it is read back, and done again at each connect.
+    /// Record in the event stream's metadata who owns each base subject. Two services that do so at
+    /// once can overwrite each other, so it is read back when the other's write must have been seen,
+    /// and done again at each connect.
     async fn own_subjects(&self) -> Result<(), ProvisionError> {
         let name = self.environment.event_stream();
         for _ in 0..TRIES {
@@ -159,6 +173,7 @@ impl Provision {
             updated.map_err(|error| {
                 server(format!("record the owners of subjects on stream `{name}`"), &error)
             })?;
+            tokio::time::sleep(READ_BACK_AFTER + self.jitter.full(READ_BACK_AFTER)).await;
         }
         Err(ProvisionError::Server {
             what: format!("record the owners of subjects on stream `{name}`"),
@@ -166,43 +181,65 @@ impl Provision {
         })
     }
 
-    /// The durable consumer of a group.
+    /// The durable consumer of a group, and how far the group has come. A group that knew its
+    /// position and has lost its consumer goes on from there.
     pub(crate) async fn consumer(
         &self,
         group: &GroupDeclaration,
         members: &[EventDeclaration],
         config: &GroupConfig,
-    ) -> Result<PullConsumer, ProvisionError> {
+        known: Option<Position>,
+    ) -> Result<(PullConsumer, Position), ProvisionError> {
         let (stream, name) = (self.environment.event_stream(), wire::consumer(group));
         let what = || format!("set up consumer `{name}` on stream `{stream}`");
         let wanted = self.consumer_config(&name, group, members, config);
         let mut last = String::new();
         for _ in 0..TRIES {
-            let handle = self.context.get_stream_no_info(&stream).await;
-            let handle = handle.map_err(|error| server(what(), &error))?;
+            let handle = self.context.get_stream(&stream).await.map_err(|error| server(what(), &error))?;
+            let here = handle.cached_info();
             match handle.consumer_info(&name).await {
                 Ok(info) => {
-                    let found = PullConfig::try_from_consumer_config(info.config.clone());
-                    let found = found.map_err(|error| self.foreign(group, chain(error.as_ref())))?;
-                    match difference(&found, &wanted) {
-                        Difference::None => return Ok(PullConsumer::new(found, info, self.context.clone())),
-                        Difference::Foreign(why) => return Err(self.foreign(group, why)),
-                        Difference::Changed => {
-                            let kept = PullConfig { deliver_policy: found.deliver_policy, ..wanted.clone() };
-                            let updated = self.context.update_consumer_on_stream(kept, &stream).await;
-                            return updated.map_err(|error| server(what(), &error));
-                        }
-                    }
+                    let position =
+                        Position { stream_made: here.created.into(), floor: info.ack_floor.stream_sequence };
+                    let consumer = self.follow(group, info, &wanted, known.is_none()).await?;
+                    return Ok((consumer, position));
                 }
                 Err(error) if error.kind() == ConsumerInfoErrorKind::NotFound => {}
                 Err(error) => return Err(server(what(), &error)),
             }
-            match self.context.create_consumer_strict_on_stream(wanted.clone(), &stream).await {
+            let made = (here.created.into(), here.state.last_sequence);
+            let config = PullConfig { deliver_policy: start(group.replay, known, made), ..wanted.clone() };
+            match self.context.create_consumer_strict_on_stream(config, &stream).await {
                 Ok(_) => tracing::info!(consumer = name, stream, "consumer created"),
                 Err(error) => last = chain(&error),
             }
         }
         Err(ProvisionError::Server { what: what(), reason: last })
+    }
+
+    /// The consumer that is there, changed where the declaration has changed.
+    async fn follow(
+        &self,
+        group: &GroupDeclaration,
+        info: ConsumerInfo,
+        wanted: &PullConfig,
+        starting: bool,
+    ) -> Result<PullConsumer, ProvisionError> {
+        let stream = self.environment.event_stream();
+        let found = PullConfig::try_from_consumer_config(info.config.clone());
+        let found = found.map_err(|error| self.foreign(group, chain(error.as_ref())))?;
+        if let Some(why) = foreign_consumer(&found, wanted) {
+            return Err(self.foreign(group, why));
+        }
+        let alone = starting && info.num_waiting == 0 && info.num_ack_pending == 0;
+        let target = target(&found, wanted, alone);
+        if same(&found, &target) {
+            return Ok(PullConsumer::new(found, info, self.context.clone()));
+        }
+        let updated = self.context.update_consumer_on_stream(target, &stream).await;
+        updated.map_err(|error| {
+            server(format!("change consumer `{}` on stream `{stream}`", wire::consumer(group)), &error)
+        })
     }
 
     fn foreign(&self, group: &GroupDeclaration, why: String) -> ProvisionError {
@@ -223,10 +260,6 @@ impl Provision {
         PullConfig {
             durable_name: Some(name.to_owned()),
             name: Some(name.to_owned()),
-            deliver_policy: match group.replay {
-                Replay::New => DeliverPolicy::New,
-                Replay::All => DeliverPolicy::All,
-            },
             ack_policy: AckPolicy::Explicit,
             ack_wait: config.ack_wait,
             // The delivery limit is ours: after the server's own, an event would vanish silently.
@@ -240,46 +273,71 @@ impl Provision {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Difference {
-    None,
-    /// The declaration has changed: the consumer follows.
-    Changed,
-    /// It is not ours.
-    Foreign(String),
+/// How far a group has come in a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// When the stream was made, which tells it from a later one of its name.
+    stream_made: SystemTime,
+    /// Everything up to this sequence number is settled.
+    floor: u64,
 }
 
-fn difference(found: &PullConfig, wanted: &PullConfig) -> Difference {
-    let contract_name = |config: &PullConfig| {
-        let made_by = config.metadata.get(MADE_BY).map(String::as_str).unwrap_or_default();
-        made_by.split('@').next().unwrap_or_default().to_owned()
-    };
+/// Where a consumer begins that is made in a stream, made then and with this last sequence number.
+fn start(replay: Replay, known: Option<Position>, (made, last_sequence): (SystemTime, u64)) -> DeliverPolicy {
+    match (known, replay) {
+        // A crash of the server can take the end of a stream away.
+        (Some(known), _) if known.stream_made == made => {
+            DeliverPolicy::ByStartSequence { start_sequence: known.floor.min(last_sequence) + 1 }
+        }
+        // The stream that the group worked on is gone: all that is in this one came after.
+        (Some(_), _) | (None, Replay::All) => DeliverPolicy::All,
+        (None, Replay::New) => DeliverPolicy::New,
+    }
+}
+
+/// Why a consumer cannot be used, if so.
+fn foreign_consumer(found: &PullConfig, wanted: &PullConfig) -> Option<String> {
+    let made_by = |config: &PullConfig| config.metadata.get(MADE_BY).cloned().unwrap_or_default();
+    let contract_name = |config| made_by(config).split('@').next().unwrap_or_default().to_owned();
     if contract_name(found) != contract_name(wanted) {
-        let made_by = found.metadata.get(MADE_BY);
-        return Difference::Foreign(format!(
-            "its metadata says `{MADE_BY}: {}`",
-            made_by.map_or("", |by| by)
-        ));
+        return Some(format!("its metadata says `{MADE_BY}: {}`", made_by(found)));
     }
-    if found.ack_policy != AckPolicy::Explicit {
-        return Difference::Foreign("its ack policy is not explicit".to_owned());
+    (found.ack_policy != AckPolicy::Explicit).then(|| "its ack policy is not explicit".to_owned())
+}
+
+/// What the consumer is to be. Unless this instance is alone, others may be at work with an older or
+/// a newer declaration: nothing that they need is taken from them. What a filter leaves out for a
+/// while is never delivered.
+fn target(found: &PullConfig, wanted: &PullConfig, alone: bool) -> PullConfig {
+    let mut target = PullConfig { deliver_policy: found.deliver_policy, ..wanted.clone() };
+    if !alone {
+        target.filter_subjects = [wanted.filter_subjects.clone(), filters(found)].concat();
+        target.ack_wait = wanted.ack_wait.max(found.ack_wait);
+        target.metadata.clone_from(&found.metadata);
+        target.metadata.retain(|key, _| !key.starts_with("_nats."));
     }
-    let mut filters = found.filter_subjects.clone();
-    if !found.filter_subject.is_empty() {
-        filters.push(found.filter_subject.clone());
+    target.filter_subjects = filters(&target);
+    target
+}
+
+fn same(found: &PullConfig, target: &PullConfig) -> bool {
+    filters(found) == filters(target)
+        && found.ack_wait == target.ack_wait
+        && found.max_deliver == target.max_deliver
+        && found.max_ack_pending == target.max_ack_pending
+        && found.metadata.get(MADE_BY) == target.metadata.get(MADE_BY)
+        && found.backoff.is_empty()
+}
+
+/// The subjects a consumer takes, each once, in order.
+fn filters(config: &PullConfig) -> Vec<String> {
+    let mut filters = config.filter_subjects.clone();
+    if !config.filter_subject.is_empty() {
+        filters.push(config.filter_subject.clone());
     }
-    let sorted = |filters: &[String]| {
-        let mut filters = filters.to_vec();
-        filters.sort_unstable();
-        filters
-    };
-    let same = sorted(&filters) == sorted(&wanted.filter_subjects)
-        && found.ack_wait == wanted.ack_wait
-        && found.max_deliver == wanted.max_deliver
-        && found.max_ack_pending == wanted.max_ack_pending
-        && found.metadata.get(MADE_BY) == wanted.metadata.get(MADE_BY)
-        && found.backoff.is_empty();
-    if same { Difference::None } else { Difference::Changed }
+    filters.sort_unstable();
+    filters.dedup();
+    filters
 }
 
 /// Put the events into the metadata. Whether that changed anything.
@@ -349,6 +407,11 @@ fn foreign(info: &Info, subjects: &str) -> Option<String> {
     (config.no_ack).then(|| "it does not acknowledge".to_owned())
 }
 
+fn is_code(error: &(dyn std::error::Error + 'static), code: ErrorCode) -> bool {
+    let mut server = causes(error).filter_map(|cause| cause.downcast_ref::<async_nats::jetstream::Error>());
+    server.any(|error| error.error_code() == code)
+}
+
 fn is_missing(kind: &GetStreamErrorKind) -> bool {
     matches!(kind, GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND)
 }
@@ -359,9 +422,38 @@ fn server(what: String, error: &(dyn std::error::Error + 'static)) -> ProvisionE
 
 #[cfg(test)]
 mod tests {
-    use super::{claim, overlap};
+    use super::{Position, PullConfig, claim, overlap, same, start, target};
+    use async_nats::jetstream::consumer::DeliverPolicy;
     use std::collections::HashMap;
-    use trellis::EventDeclaration;
+    use std::time::{Duration, SystemTime};
+    use trellis::{EventDeclaration, Replay};
+
+    #[test]
+    fn a_consumer_that_is_made_again_begins_where_the_group_was() {
+        let made = SystemTime::UNIX_EPOCH;
+        let known = Some(Position { stream_made: made, floor: 7 });
+        let from = |start_sequence| DeliverPolicy::ByStartSequence { start_sequence };
+        assert_eq!(start(Replay::New, None, (made, 9)), DeliverPolicy::New);
+        assert_eq!(start(Replay::All, None, (made, 9)), DeliverPolicy::All);
+        assert_eq!(start(Replay::New, known, (made, 9)), from(8));
+        assert_eq!(start(Replay::New, known, (made, 3)), from(4), "the stream lost its end");
+        let later = made + Duration::from_secs(1);
+        assert_eq!(start(Replay::New, known, (later, 9)), DeliverPolicy::All, "another stream");
+    }
+
+    #[test]
+    fn only_who_is_alone_takes_something_away() {
+        let config = |filters: &[&str], seconds| PullConfig {
+            filter_subjects: filters.iter().map(|&filter| filter.to_owned()).collect(),
+            ack_wait: Duration::from_secs(seconds),
+            ..PullConfig::default()
+        };
+        let (found, wanted) = (config(&["b", "a"], 30), config(&["c", "b"], 5));
+        let beside = target(&found, &wanted, false);
+        assert!(same(&beside, &config(&["a", "b", "c"], 30)), "{beside:?}");
+        assert!(same(&target(&beside, &found, false), &beside), "two versions do not fight");
+        assert!(same(&target(&beside, &wanted, true), &wanted));
+    }
 
     #[test]
     fn a_subject_has_one_owner() {

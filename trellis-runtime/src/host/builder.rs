@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use trellis::{Contract, Manifest, Mount, Service};
@@ -11,7 +11,7 @@ use trellis::{Contract, Manifest, Mount, Service};
 use crate::broker::{Broker, NatsBroker};
 use crate::ctx::Ctx;
 use crate::database::Database;
-use crate::events::{Group, GroupConfig, GroupRunner, Provision, Routes, StreamConfig};
+use crate::events::{Binding, Group, GroupConfig, GroupRunner, Provision, Routes, StreamConfig};
 use crate::host::error::StartError;
 use crate::host::supervise::Supervisor;
 use crate::host::{GroupState, Host, server};
@@ -144,13 +144,16 @@ where
             environment: environment.clone(),
             config: self.streams,
             events: C::events(),
+            jitter: Arc::clone(&self.outbox.0.ports.jitter),
         });
         let limit = provision.streams().await?;
         if let Some(limit) = limit.filter(|limit| *limit < config.max_message_bytes) {
             return Err(StartError::MessageLimit { limit, accepted: config.max_message_bytes });
         }
+        let mut positions = Vec::new();
         for group in &self.groups {
-            provision.consumer(&group.declaration, group.members, &group.config).await?;
+            let made = provision.consumer(&group.declaration, group.members, &group.config, None);
+            positions.push(made.await?.1);
         }
         if provision.config.replicas == 1 {
             tracing::info!(
@@ -159,11 +162,12 @@ where
         }
 
         let broker = NatsBroker::new(client.clone(), environment.event_stream(), config.ack_timeout);
-        let dispatcher = Dispatcher::start(&self.outbox, (self.wrap_broker)(broker));
+        let dispatcher = Arc::new(Dispatcher::start(&self.outbox, (self.wrap_broker)(broker)));
         let (stop, interrupt) = (CancellationToken::new(), CancellationToken::new());
         let service = Arc::new(self.service);
         let (mut tasks, mut groups) = (JoinSet::new(), Vec::new());
-        for group in self.groups {
+        let doubt = Arc::new(Notify::new());
+        for (group, position) in self.groups.into_iter().zip(positions) {
             let problem = watch::Sender::new(None);
             groups.push(GroupState { name: group.declaration.name.to_owned(), problem: problem.subscribe() });
             let runner = Arc::new(GroupRunner {
@@ -179,16 +183,26 @@ where
                 config: group.config,
                 routes: group.routes,
                 problem,
+                doubt: Arc::clone(&doubt),
                 contract: std::marker::PhantomData,
             });
-            tasks.spawn(runner.run(stop.clone(), interrupt.clone()));
+            tasks.spawn(runner.run(Binding::at(position), stop.clone(), interrupt.clone()));
         }
         let state = watch::Sender::new(None);
         let provisioned = state.subscribe();
         let mut supervisor = JoinSet::new();
-        let accepted = config.max_message_bytes;
         supervisor.spawn(
-            Supervisor { client: client.clone(), provision, accepted, state, stop: stop.clone() }.run(),
+            Supervisor {
+                client: client.clone(),
+                provision,
+                dispatcher: Arc::clone(&dispatcher),
+                problems: groups.iter().map(|group| group.problem.clone()).collect(),
+                doubt,
+                accepted: config.max_message_bytes,
+                state,
+                stop: stop.clone(),
+            }
+            .run(),
         );
         tracing::info!(contract = C::ID, groups = groups.len(), "service started");
         Ok(Host {

@@ -12,6 +12,12 @@ pub enum StartError {
     /// The server cannot be reached.
     #[error("cannot connect to the NATS server")]
     Connect(#[source] async_nats::ConnectError),
+    /// The client that was given has no connection.
+    #[error("the client is not connected to a NATS server, {} s were waited for it", waited.as_secs())]
+    NotConnected {
+        /// How long it was waited for.
+        waited: std::time::Duration,
+    },
     /// The server is too old.
     #[error("nats-server {found} is too old: Trellis needs {needed} or newer")]
     TooOld {
@@ -72,9 +78,9 @@ impl StartError {
     /// Which class this is.
     pub fn kind(&self) -> StartErrorKind {
         match self {
-            Self::Connect(_) | Self::Outbox(OutboxError::Database(_) | OutboxError::Busy(_)) => {
-                StartErrorKind::Unavailable
-            }
+            Self::Connect(_)
+            | Self::NotConnected { .. }
+            | Self::Outbox(OutboxError::Database(_) | OutboxError::Busy(_)) => StartErrorKind::Unavailable,
             Self::Provision(ProvisionError::Server { .. }) => StartErrorKind::Unavailable,
             _ => StartErrorKind::Setup,
         }

@@ -40,7 +40,9 @@ impl<C: Contract, D: Database> Host<C, D> {
         problems.extend(self.provisioned.borrow().clone());
         problems.extend(self.dispatcher.paused().map(|reason| format!("the dispatcher is paused: {reason}")));
         for group in &self.groups {
-            let problem = group.problem.borrow().clone();
+            let gone = group.problem.has_changed().is_err() && !self.stop.is_cancelled();
+            let problem = gone.then(|| "its task has ended".to_owned());
+            let problem = problem.or_else(|| group.problem.borrow().clone());
             problems.extend(problem.map(|reason| format!("group `{}` gets no events: {reason}", group.name)));
         }
         Health { problems }

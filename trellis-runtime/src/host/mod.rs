@@ -6,6 +6,7 @@ mod server;
 mod signal;
 mod supervise;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Client;
@@ -34,7 +35,7 @@ const FLUSH_WAIT: Duration = Duration::from_secs(2);
 pub struct Host<C: Contract, D: Database> {
     client: Client,
     outbox: SqlOutbox<D>,
-    dispatcher: Dispatcher,
+    dispatcher: Arc<Dispatcher>,
     groups: Vec<GroupState>,
     tasks: Mutex<JoinSet<()>>,
     supervisor: Mutex<JoinSet<()>>,

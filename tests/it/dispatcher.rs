@@ -397,3 +397,26 @@ on_both_databases!(
     a_failed_mark_is_repeated,
     a_stop_drains_and_ends,
 );
+
+/// A database call that is never answered does not stop the dispatcher for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hung_database_call_is_given_up() {
+    let (bed, nats) = (Bed::<sqlx::Postgres>::new(4).await, Nats::with_event_stream().await);
+    let proxy = crate::support::proxy::Proxy::start(&bed.url).await;
+    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(8).connect(&proxy.url).await.unwrap();
+    let config = OutboxConfig {
+        lease: Duration::from_secs(4),
+        ack_timeout: Duration::from_secs(1),
+        poll: Duration::from_millis(50),
+        ..OutboxConfig::default()
+    };
+    let outbox = SqlOutbox::builder(pool).config(config).build().unwrap();
+    let dispatcher = Dispatcher::start(&outbox, nats.broker());
+    enqueue(&bed.outbox(), 0..10).await;
+    drained(&bed, SOON).await;
+    proxy.hang_open_connections();
+    enqueue(&bed.outbox(), 10..20).await;
+    drained(&bed, Duration::from_secs(60)).await;
+    assert_eq!(nats.stored().await, 20);
+    dispatcher.stop(SOON).await;
+}

@@ -110,6 +110,9 @@ pub enum OutboxError {
         #[source]
         source: sqlx::Error,
     },
+    /// The database did not answer one of the engine's own statements in time.
+    #[error("the database did not answer within {0:?}")]
+    NoAnswer(std::time::Duration),
     /// Anything else the database said.
     #[error("database error")]
     Database(#[source] sqlx::Error),
@@ -152,6 +155,7 @@ impl OutboxError {
             | Self::StoredResult(_)
             | Self::EncodeResult(_)
             | Self::NotMigrated { .. }
+            | Self::NoAnswer(_)
             | Self::Database(_) => Kind::Database,
         }
     }

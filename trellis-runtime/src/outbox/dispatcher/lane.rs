@@ -1,7 +1,6 @@
 //! One lane of a dispatcher: claim, publish, settle, again.
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -10,11 +9,9 @@ use crate::broker::Broker;
 use crate::causes::chain;
 use crate::database::{ClaimBy, Database, Store};
 use crate::outbox::OutboxError;
-use crate::outbox::config::DeadKey;
 use crate::outbox::dispatcher::Control;
-use crate::outbox::dispatcher::page::{Outcome, Page, PageRow};
-use crate::outbox::dispatcher::verdict::fail;
-use crate::outbox::row::{Claim, ClaimedRow, Failure};
+use crate::outbox::dispatcher::page::{Page, PageRow};
+use crate::outbox::row::Claim;
 use crate::outbox::shared::Shared;
 use crate::ports::whole_ms;
 
@@ -23,8 +20,6 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(60);
 /// Shortest and longest wait after the database failed or while the broker is away.
 const TROUBLE_FIRST: Duration = Duration::from_millis(100);
 const TROUBLE_LONGEST: Duration = Duration::from_secs(2);
-/// How often a settlement is repeated when the database fails.
-const SETTLE_TRIES: u32 = 4;
 
 pub(crate) struct Worker<D: Database> {
     pub(crate) shared: Arc<Shared<D>>,
@@ -82,6 +77,20 @@ impl<D: Database> Worker<D> {
         }
     }
 
+    /// Ask the database with an end: one statement that is never answered must not stop a lane for
+    /// ever. What it did all the same is settled by the lease.
+    pub(super) async fn asked<T>(
+        &self,
+        question: impl Future<Output = sqlx::Result<T>>,
+    ) -> Result<T, OutboxError> {
+        let shared = &self.shared;
+        let turn = shared.writer().await?;
+        let limit = shared.config.lease / 3;
+        let answer = tokio::time::timeout(limit, question).await.map_err(|_| OutboxError::NoAnswer(limit))?;
+        drop(turn);
+        answer.map_err(|error| shared.error(error))
+    }
+
     async fn claim(&self, token: &str) -> Result<Claim, OutboxError> {
         let shared = &self.shared;
         let by = ClaimBy {
@@ -90,16 +99,15 @@ impl<D: Database> Worker<D> {
             lease_ms: whole_ms(shared.config.lease),
             horizon_ms: whole_ms(shared.config.horizon()),
         };
-        let turn = shared.writer().await?;
-        let claim = <D as Store>::claim(&shared.pool, &shared.sql, by, shared.db_clock.offset_ms()).await;
-        let claim = claim.map_err(|error| shared.error(error))?;
+        let offset = shared.db_clock.offset_ms();
+        let claim = self.asked(<D as Store>::claim(&shared.pool, &shared.sql, by, offset)).await?;
         if !claim.behind.is_empty() {
             // The rows that were claimed count, whatever becomes of this.
-            if let Err(error) = <D as Store>::hold(&shared.pool, &shared.sql, &claim.behind).await {
-                tracing::debug!(%error, "rows behind others of their key could not be held back, the next claim does it");
+            let held = self.asked(<D as Store>::hold(&shared.pool, &shared.sql, &claim.behind)).await;
+            if let Err(error) = held {
+                tracing::debug!(error = %chain(&error), "rows behind others of their key are held by the next claim");
             }
         }
-        drop(turn);
         Ok(claim)
     }
 
@@ -157,14 +165,13 @@ impl<D: Database> Worker<D> {
         }
         upkeep.done_at = Some(now);
         let shared = &self.shared;
-        let Ok(turn) = shared.writer().await else { return };
-        match <D as Store>::mend(&shared.pool, &shared.sql).await {
+        match self.asked(<D as Store>::mend(&shared.pool, &shared.sql)).await {
             Ok(0) => {}
             Ok(keys) => tracing::info!(keys, "ordering keys whose first row was gone go on"),
-            Err(error) => tracing::debug!(%error, "ordering keys could not be mended"),
+            Err(error) => tracing::debug!(error = %chain(&error), "ordering keys could not be mended"),
         }
-        drop(turn);
-        let kinds = <D as Store>::unknown_kinds(&shared.pool, &shared.sql).await.unwrap_or_default();
+        let kinds =
+            self.asked(<D as Store>::unknown_kinds(&shared.pool, &shared.sql)).await.unwrap_or_default();
         if !kinds.is_empty() && kinds != upkeep.warned_of {
             tracing::warn!(
                 ?kinds,
@@ -189,121 +196,4 @@ impl<D: Database> Worker<D> {
         }
         self.settle(&page, outcome).await;
     }
-
-    async fn settle(&self, page: &Page, outcome: Outcome) {
-        let row = |at: usize| page.rows.get(at).map(|row| &row.row);
-        let ids = |at: &mut dyn Iterator<Item = usize>| -> Vec<String> {
-            at.filter_map(|at| Some(row(at)?.id.clone())).collect()
-        };
-        let counters = &self.control.counters;
-
-        let sent = ids(&mut outcome.sent.iter().map(|(at, _)| *at));
-        if !sent.is_empty() {
-            let duplicates = outcome.sent.iter().filter(|(_, ack)| ack.duplicate).count();
-            counters.sent.fetch_add(sent.len() as u64, Relaxed);
-            counters.duplicates.fetch_add(duplicates as u64, Relaxed);
-            let keys = keys(outcome.sent.iter().filter_map(|(at, _)| row(*at)));
-            self.settled("sent", sent.len(), || self.mark_sent(&page.token, &sent, &keys)).await;
-            if !keys.is_empty() {
-                self.shared.wake.notify_one();
-            }
-        }
-        if !outcome.failed.is_empty() {
-            self.settle_failed(page, &outcome.failed).await;
-        }
-        let released = ids(&mut outcome.released.iter().copied());
-        if !released.is_empty() {
-            counters.released.fetch_add(released.len() as u64, Relaxed);
-            self.settled("released", released.len(), || self.release(&page.token, &released)).await;
-        }
-    }
-
-    async fn settle_failed(&self, page: &Page, failed: &[(usize, String)]) {
-        let (config, jitter) = (&self.shared.config, &self.shared.ports.jitter);
-        let mut failures = Vec::with_capacity(failed.len());
-        let mut dead = Vec::new();
-        for (row, reason) in failed.iter().filter_map(|(at, reason)| Some((&page.rows.get(*at)?.row, reason)))
-        {
-            let failure = fail(config, row.id.clone(), row.attempts, reason, |longest| jitter.full(longest));
-            if failure.retry_in_ms.is_none() {
-                tracing::error!(
-                    id = row.id,
-                    name = row.name,
-                    subject = row.subject,
-                    reason,
-                    "a row is dead; `redrive` sends it again"
-                );
-                dead.push(row);
-            } else {
-                tracing::warn!(
-                    id = row.id,
-                    name = row.name,
-                    attempts = row.attempts + 1,
-                    reason,
-                    "a row failed and waits"
-                );
-            }
-            failures.push(failure);
-        }
-        self.control.counters.failed.fetch_add(failures.len() as u64, Relaxed);
-        self.control.counters.dead.fetch_add(dead.len() as u64, Relaxed);
-        let keys = if config.dead_key == DeadKey::Skip { keys(dead.into_iter()) } else { Vec::new() };
-        self.settled("failed", failures.len(), || self.mark_failed(&page.token, &failures, &keys)).await;
-    }
-
-    /// Repeat a settlement that the database refuses, for a while; then the lease settles it.
-    async fn settled<F: Future<Output = Result<u64, OutboxError>>>(
-        &self,
-        what: &str,
-        rows: usize,
-        settle: impl Fn() -> F,
-    ) {
-        for attempt in 1..=SETTLE_TRIES {
-            match settle().await {
-                Ok(settled) if settled == rows as u64 => return,
-                Ok(settled) => {
-                    tracing::debug!(what, rows, settled, "some rows were no longer held by this claim");
-                    return;
-                }
-                Err(error) => {
-                    tracing::warn!(what, rows, attempt, error = %chain(&error), "rows could not be marked");
-                }
-            }
-            tokio::time::sleep(self.shared.ports.jitter.full(TROUBLE_FIRST * attempt)).await;
-        }
-    }
-
-    async fn mark_sent(&self, token: &str, ids: &[String], keys: &[String]) -> Result<u64, OutboxError> {
-        let shared = &self.shared;
-        let _turn = shared.writer().await?;
-        let marked = <D as Store>::sent(&shared.pool, &shared.sql, token, ids, keys).await;
-        marked.map_err(|error| shared.error(error))
-    }
-
-    async fn mark_failed(
-        &self,
-        token: &str,
-        failures: &[Failure],
-        keys: &[String],
-    ) -> Result<u64, OutboxError> {
-        let shared = &self.shared;
-        let _turn = shared.writer().await?;
-        let offset = shared.db_clock.offset_ms();
-        let marked = <D as Store>::failed(&shared.pool, &shared.sql, token, failures, keys, offset).await;
-        marked.map_err(|error| shared.error(error))
-    }
-
-    async fn release(&self, token: &str, ids: &[String]) -> Result<u64, OutboxError> {
-        let shared = &self.shared;
-        let _turn = shared.writer().await?;
-        let released = <D as Store>::release(&shared.pool, &shared.sql, token, ids).await;
-        released.map_err(|error| shared.error(error))
-    }
-}
-
-fn keys<'a>(rows: impl Iterator<Item = &'a ClaimedRow>) -> Vec<String> {
-    let mut keys: Vec<String> = rows.filter_map(|row| row.order_key.clone()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
 }

@@ -4,6 +4,7 @@
 //! so that while one page is being claimed another is published and a third settled.
 mod lane;
 mod page;
+mod settle;
 mod verdict;
 
 use std::sync::Arc;

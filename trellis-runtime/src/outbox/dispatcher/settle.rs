@@ -1,0 +1,124 @@
+//! A published page: what became of each row is marked in the table.
+use std::future::Future;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use crate::causes::chain;
+use crate::database::{Database, Store};
+use crate::outbox::config::DeadKey;
+use crate::outbox::dispatcher::lane::Worker;
+use crate::outbox::dispatcher::page::{Outcome, Page};
+use crate::outbox::dispatcher::verdict::fail;
+use crate::outbox::row::ClaimedRow;
+
+/// How often a settlement is repeated when the database fails.
+const SETTLE_TRIES: u32 = 4;
+/// The longest wait before the first repetition; it grows.
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
+
+impl<D: Database> Worker<D> {
+    /// Mark every row of a page.
+    pub(super) async fn settle(&self, page: &Page, outcome: Outcome) {
+        let row = |at: usize| page.rows.get(at).map(|row| &row.row);
+        let ids = |at: &mut dyn Iterator<Item = usize>| -> Vec<String> {
+            at.filter_map(|at| Some(row(at)?.id.clone())).collect()
+        };
+        let (shared, counters) = (&self.shared, &self.control.counters);
+
+        let sent = ids(&mut outcome.sent.iter().map(|(at, _)| *at));
+        if !sent.is_empty() {
+            let duplicates = outcome.sent.iter().filter(|(_, ack)| ack.duplicate).count();
+            counters.sent.fetch_add(sent.len() as u64, Relaxed);
+            counters.duplicates.fetch_add(duplicates as u64, Relaxed);
+            let keys = keys(outcome.sent.iter().filter_map(|(at, _)| row(*at)));
+            self.settled("sent", sent.len(), || {
+                <D as Store>::sent(&shared.pool, &shared.sql, &page.token, &sent, &keys)
+            })
+            .await;
+            self.wake_for(&keys);
+        }
+        if !outcome.failed.is_empty() {
+            self.settle_failed(page, &outcome.failed).await;
+        }
+        let released = ids(&mut outcome.released.iter().copied());
+        if !released.is_empty() {
+            counters.released.fetch_add(released.len() as u64, Relaxed);
+            self.settled("released", released.len(), || {
+                <D as Store>::release(&shared.pool, &shared.sql, &page.token, &released)
+            })
+            .await;
+        }
+    }
+
+    async fn settle_failed(&self, page: &Page, failed: &[(usize, String)]) {
+        let (config, jitter) = (&self.shared.config, &self.shared.ports.jitter);
+        let mut failures = Vec::with_capacity(failed.len());
+        let mut dead = Vec::new();
+        for (row, reason) in failed.iter().filter_map(|(at, reason)| Some((&page.rows.get(*at)?.row, reason)))
+        {
+            let failure = fail(config, row.id.clone(), row.attempts, reason, |longest| jitter.full(longest));
+            if failure.retry_in_ms.is_none() {
+                tracing::error!(
+                    id = row.id,
+                    name = row.name,
+                    subject = row.subject,
+                    reason,
+                    "a row is dead; `redrive` sends it again"
+                );
+                dead.push(row);
+            } else {
+                tracing::warn!(
+                    id = row.id,
+                    name = row.name,
+                    attempts = row.attempts + 1,
+                    reason,
+                    "a row failed and waits"
+                );
+            }
+            failures.push(failure);
+        }
+        self.control.counters.failed.fetch_add(failures.len() as u64, Relaxed);
+        self.control.counters.dead.fetch_add(dead.len() as u64, Relaxed);
+        let keys = if config.dead_key == DeadKey::Skip { keys(dead.into_iter()) } else { Vec::new() };
+        let (shared, offset) = (&self.shared, self.shared.db_clock.offset_ms());
+        let mark = || <D as Store>::failed(&shared.pool, &shared.sql, &page.token, &failures, &keys, offset);
+        self.settled("failed", failures.len(), mark).await;
+        self.wake_for(&keys);
+    }
+
+    /// The next rows of these keys can be claimed now, by a lane that may be idle.
+    fn wake_for(&self, keys: &[String]) {
+        if !keys.is_empty() {
+            self.shared.wake.notify_one();
+        }
+    }
+
+    /// Repeat a settlement that the database refuses, for a while; then the lease settles it.
+    async fn settled<F: Future<Output = sqlx::Result<u64>>>(
+        &self,
+        what: &str,
+        rows: usize,
+        settle: impl Fn() -> F,
+    ) {
+        for attempt in 1..=SETTLE_TRIES {
+            match self.asked(settle()).await {
+                Ok(settled) if settled == rows as u64 => return,
+                Ok(settled) => {
+                    tracing::debug!(what, rows, settled, "some rows were no longer held by this claim");
+                    return;
+                }
+                Err(error) => {
+                    tracing::warn!(what, rows, attempt, error = %chain(&error), "rows could not be marked");
+                }
+            }
+            tokio::time::sleep(self.shared.ports.jitter.full(BETWEEN_TRIES * attempt)).await;
+        }
+    }
+}
+
+fn keys<'a>(rows: impl Iterator<Item = &'a ClaimedRow>) -> Vec<String> {
+    let mut keys: Vec<String> = rows.filter_map(|row| row.order_key.clone()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}

@@ -396,6 +396,7 @@ on_both_databases!(
     a_lost_acknowledgement_is_made_good,
     a_failed_mark_is_repeated,
     a_stop_drains_and_ends,
+    a_page_of_large_rows_ends_early,
 );
 
 /// A database call that is never answered does not stop the dispatcher for ever.
@@ -419,4 +420,46 @@ async fn a_hung_database_call_is_given_up() {
     drained(&bed, Duration::from_secs(60)).await;
     assert_eq!(nats.stored().await, 20);
     dispatcher.stop(SOON).await;
+}
+
+/// A page of large rows ends early: memory does not grow with the number of rows in a page.
+async fn a_page_of_large_rows_ends_early<D: TestDb>() {
+    let (bed, nats) = (Bed::<D>::new(4).await, Nats::with_event_stream().await);
+    let outbox = bed.outbox();
+    for number in 0..40 {
+        let note = crate::support::contract::Added { number, text: "x".repeat(1_000_000) };
+        let done: Result<(), OutboxError> =
+            outbox.transaction(async |tx| EVENT.notes.added.enqueue(tx, note).await.map(drop)).await;
+        done.unwrap();
+    }
+    let largest = Arc::new(std::sync::Mutex::new(0));
+    let broker = PageSizes { inner: nats.broker(), largest: Arc::clone(&largest) };
+    let dispatcher = Dispatcher::start(&outbox, Arc::new(broker));
+    drained(&bed, SOON).await;
+    dispatcher.stop(SOON).await;
+    let largest = *largest.lock().unwrap();
+    assert!((16..=18).contains(&largest), "{largest} rows of 1 MB in one page");
+    assert_eq!(nats.stored().await, 40);
+}
+
+struct PageSizes {
+    inner: Arc<trellis_runtime::broker::NatsBroker>,
+    largest: Arc<std::sync::Mutex<usize>>,
+}
+
+impl trellis_runtime::broker::Broker for PageSizes {
+    fn publish(
+        &self,
+        page: Vec<trellis_runtime::broker::Outgoing>,
+    ) -> futures_util::future::BoxFuture<
+        '_,
+        Vec<Result<trellis_runtime::broker::Ack, trellis_runtime::broker::PublishError>>,
+    > {
+        let mut largest = self.largest.lock().unwrap();
+        *largest = page.len().max(*largest);
+        self.inner.publish(page)
+    }
+    fn probe(&self) -> futures_util::future::BoxFuture<'_, Result<(), String>> {
+        self.inner.probe()
+    }
 }

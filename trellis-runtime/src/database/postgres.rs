@@ -50,8 +50,13 @@ impl Sql {
             "(SELECT h.id FROM {t} h WHERE h.order_key = k.order_key AND {live} ORDER BY h.seq LIMIT 1)"
         );
         let fresh = KINDS.map(|kind| {
-            format!("(SELECT r.id, r.seq, r.order_key FROM {t} r WHERE r.kind = '{kind}' AND r.state = 'pending' AND NOT r.held ORDER BY r.seq LIMIT $2 FOR UPDATE SKIP LOCKED)")
+            format!("(SELECT r.id, r.seq, r.order_key, octet_length(r.body) AS size FROM {t} r WHERE r.kind = '{kind}' AND r.state = 'pending' AND NOT r.held ORDER BY r.seq LIMIT $2 FOR UPDATE SKIP LOCKED)")
         }).join(" UNION ALL ");
+        let due = |condition: &str| {
+            format!(
+                "SELECT r.id, octet_length(r.body) AS size FROM {t} r WHERE r.state IN ('leased', 'failed') AND {condition} AND r.kind IN ({kinds}) ORDER BY r.due_at LIMIT $2 / 4 + 1 FOR UPDATE SKIP LOCKED"
+            )
+        };
         let text = |sql: String| Arc::from(sql);
         Self {
             verify: text(format!("SELECT 1 FROM {t}, {inbox} LIMIT 0")),
@@ -61,11 +66,15 @@ impl Sql {
             find: text(format!("SELECT kind, name, subject, body, order_key FROM {t} WHERE id = $1")),
             claim: text(format!(
                 "WITH clock AS (SELECT {NOW} + $5 AS ms),
-                 fresh AS MATERIALIZED (SELECT f.id, f.order_key IS NOT NULL AND EXISTS (SELECT 1 FROM {t} h WHERE h.order_key = f.order_key AND h.seq < f.seq AND {live}) AS behind FROM ({fresh}) f ORDER BY f.seq LIMIT $2),
-                 due AS MATERIALIZED (SELECT r.id FROM {t} r WHERE r.state IN ('leased', 'failed') AND r.due_at <= (SELECT ms FROM clock) AND r.kind IN ({kinds}) ORDER BY r.due_at LIMIT $2 / 4 + 1 FOR UPDATE SKIP LOCKED),
-                 beyond AS MATERIALIZED (SELECT r.id FROM {t} r WHERE r.state IN ('leased', 'failed') AND r.due_at > (SELECT ms FROM clock) + $4 AND r.kind IN ({kinds}) ORDER BY r.due_at LIMIT $2 / 4 + 1 FOR UPDATE SKIP LOCKED),
-                 claimed AS (UPDATE {t} r SET state = 'leased', token = $1, due_at = (SELECT ms FROM clock) + $3 FROM (SELECT id FROM fresh WHERE NOT behind UNION ALL SELECT id FROM due UNION ALL SELECT id FROM beyond) p WHERE r.id = p.id RETURNING r.seq, r.id, r.name, r.subject, r.headers, r.body, r.order_key, r.attempts)
-                 SELECT FALSE AS behind, {columns} FROM claimed UNION ALL SELECT TRUE, 0, id, '', '', '', ''::bytea, NULL, 0 FROM fresh WHERE behind"
+                 fresh AS MATERIALIZED (SELECT f.id, f.seq, f.size, f.order_key IS NOT NULL AND EXISTS (SELECT 1 FROM {t} h WHERE h.order_key = f.order_key AND h.seq < f.seq AND {live}) AS behind FROM ({fresh}) f ORDER BY f.seq LIMIT $2),
+                 due AS MATERIALIZED ({}),
+                 beyond AS MATERIALIZED ({}),
+                 found AS (SELECT id, seq, size FROM fresh WHERE NOT behind UNION ALL SELECT id, 0, size FROM due UNION ALL SELECT id, 0, size FROM beyond),
+                 page AS (SELECT id, sum(size) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - size AS before FROM found),
+                 claimed AS (UPDATE {t} r SET state = 'leased', token = $1, due_at = (SELECT ms FROM clock) + $3 FROM page p WHERE r.id = p.id AND p.before < $6 RETURNING r.seq, r.id, r.name, r.subject, r.headers, r.body, r.order_key, r.attempts)
+                 SELECT FALSE AS behind, {columns} FROM claimed UNION ALL SELECT TRUE, 0, id, '', '', '', ''::bytea, NULL, 0 FROM fresh WHERE behind",
+                due("r.due_at <= (SELECT ms FROM clock)"),
+                due("r.due_at > (SELECT ms FROM clock) + $4"),
             )),
             hold: text(format!(
                 "UPDATE {t} r SET held = TRUE WHERE r.id = ANY($1) AND r.state = 'pending' AND EXISTS (SELECT 1 FROM {t} h WHERE h.order_key = r.order_key AND h.seq < r.seq AND {live})"
@@ -179,6 +188,7 @@ impl Store for Postgres {
             .bind(by.lease_ms)
             .bind(by.horizon_ms)
             .bind(offset)
+            .bind(by.bytes)
             .fetch_all(pool)
             .await?;
         let mut claim = Claim::default();

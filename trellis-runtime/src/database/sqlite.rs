@@ -43,11 +43,11 @@ impl Sql {
         };
         let kinds = KINDS.map(|kind| format!("'{kind}'")).join(", ");
         let fresh = KINDS.map(|kind| {
-            format!("SELECT seq FROM (SELECT seq FROM {t} WHERE kind = '{kind}' AND state = 'pending' AND held = 0 ORDER BY seq LIMIT ?2)")
+            format!("SELECT seq, size FROM (SELECT seq, length(body) AS size FROM {t} WHERE kind = '{kind}' AND state = 'pending' AND held = 0 ORDER BY seq LIMIT ?2)")
         });
         let due = |condition: &str| {
             format!(
-                "SELECT seq FROM (SELECT seq FROM {t} WHERE state IN ('leased', 'failed') AND {condition} AND kind IN ({kinds}) ORDER BY due_at LIMIT ?2 / 4 + 1)"
+                "SELECT seq, size FROM (SELECT seq, length(body) AS size FROM {t} WHERE state IN ('leased', 'failed') AND {condition} AND kind IN ({kinds}) ORDER BY due_at LIMIT ?2 / 4 + 1)"
             )
         };
         let page = format!(
@@ -68,7 +68,7 @@ impl Sql {
             find: text(format!("SELECT kind, name, subject, body, order_key FROM {t} WHERE id = ?1")),
             // Read as bytes: SQLite stores anything in any column, and one odd row must not spoil a page.
             claim: text(format!(
-                "UPDATE {t} SET state = 'leased', token = ?1, due_at = {NOW} + ?5 + ?3 WHERE seq IN ({page}) RETURNING seq, id, CAST(name AS BLOB), CAST(subject AS BLOB), CAST(headers AS BLOB), CAST(body AS BLOB), order_key, attempts"
+                "UPDATE {t} SET state = 'leased', token = ?1, due_at = {NOW} + ?5 + ?3 WHERE seq IN (SELECT seq FROM (SELECT seq, sum(size) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - size AS before FROM ({page})) WHERE before < ?6) RETURNING seq, id, CAST(name AS BLOB), CAST(subject AS BLOB), CAST(headers AS BLOB), CAST(body AS BLOB), order_key, attempts"
             )),
             sent: text(format!(
                 "DELETE FROM {t} WHERE id IN (SELECT value FROM json_each(?1)) AND token = ?2"
@@ -181,6 +181,7 @@ impl Store for Sqlite {
             .bind(by.lease_ms)
             .bind(by.horizon_ms)
             .bind(offset)
+            .bind(by.bytes)
             .fetch_all(pool)
             .await?;
         let mut rows = found.iter().map(claimed).collect::<Result<Vec<_>>>()?;

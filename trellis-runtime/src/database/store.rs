@@ -12,6 +12,8 @@ pub(crate) struct ClaimBy<'a> {
     pub(crate) page: i64,
     pub(crate) lease_ms: i64,
     pub(crate) horizon_ms: i64,
+    /// Bodies of a page end with the one that reaches this.
+    pub(crate) bytes: i64,
 }
 
 /// What an error of the database means for the caller.

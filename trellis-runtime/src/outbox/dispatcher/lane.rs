@@ -15,6 +15,8 @@ use crate::outbox::row::Claim;
 use crate::outbox::shared::Shared;
 use crate::ports::whole_ms;
 
+/// Bytes of bodies after which a page ends, so that large rows do not fill the memory.
+const PAGE_BYTES: i64 = 16 << 20;
 /// How often keys are mended and unknown kinds are looked for.
 const UPKEEP_EVERY: Duration = Duration::from_secs(60);
 /// Shortest and longest wait after the database failed or while the broker is away.
@@ -98,6 +100,7 @@ impl<D: Database> Worker<D> {
             page: shared.config.page.into(),
             lease_ms: whole_ms(shared.config.lease),
             horizon_ms: whole_ms(shared.config.horizon()),
+            bytes: PAGE_BYTES,
         };
         let offset = shared.db_clock.offset_ms();
         let claim = self.asked(<D as Store>::claim(&shared.pool, &shared.sql, by, offset)).await?;

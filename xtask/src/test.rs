@@ -7,6 +7,9 @@ use crate::cargo::cargo;
 use crate::servers::Servers;
 use crate::steps::Steps;
 
+/// Tests at once: most of their time they wait for servers, so more than there are cores.
+const THREADS: &str = "6";
+
 /// What `--all-targets` means, without the benchmarks.
 const TARGETS: [&str; 4] = ["--lib", "--bins", "--tests", "--examples"];
 
@@ -27,8 +30,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
 
 /// Runs the test steps as part of a longer list.
 pub(crate) fn run_steps(steps: &mut Steps, servers: &Servers, filter: Option<&str>) -> std::io::Result<()> {
+    let threads = std::env::var("RUST_TEST_THREADS").unwrap_or_else(|_| THREADS.to_owned());
     for (name, args) in step_arguments() {
-        steps.run(name, cargo(args).args(filter).envs(servers.variables()))?;
+        let mut tests = cargo(args);
+        tests.args(filter).envs(servers.variables()).env("RUST_TEST_THREADS", &threads);
+        steps.run(name, &mut tests)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Macro support for the `trellis` crate. Documentation lives on the re-exports there.
 //!
 //! parse (tokens → declarations) → check (rules over declarations) → expand (declarations → tokens),
-//! with every error of one expansion collected in one [`report::Report`].
+//! with every error of one expansion collected in one `report::Report`.
 
 mod check;
 mod expand;

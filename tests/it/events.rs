@@ -57,9 +57,8 @@ async fn an_event_arrives_as_it_was_committed<D: TestDb>() {
     let before = clock();
     let trace = TraceContext::parse(PARENT, Some("vendor=1")).unwrap();
     let ctx = producer.ctx();
-    let commit = ctx.transaction(async |tx| {
-        EVENT.notes.moved.enqueue(tx, moved(7, 3)).id("the-id").await.map(drop)
-    });
+    let commit =
+        ctx.transaction(async |tx| EVENT.notes.moved.enqueue(tx, moved(7, 3)).id("the-id").await.map(drop));
     Box::pin(trace.scope(commit)).await.unwrap();
 
     let seen = heard.next().await;
@@ -97,7 +96,10 @@ async fn a_foreign_message_is_read_if_it_can_be() {
     let body = r#"{"number":5,"text":"x","added_later":{"a":1}}"#;
     nats.context.publish("events.v1.notes.added", body.into()).await.unwrap().await.unwrap();
     let seen = heard.next().await;
-    assert_eq!((seen.number, seen.id.as_str(), seen.root_id.as_str()), (5, "TRELLIS_EVENTS:1", "TRELLIS_EVENTS:1"));
+    assert_eq!(
+        (seen.number, seen.id.as_str(), seen.root_id.as_str()),
+        (5, "TRELLIS_EVENTS:1", "TRELLIS_EVENTS:1")
+    );
     assert!(seen.time + Duration::from_secs(1) > before, "the stream's time, not 1970: {:?}", seen.time);
     host.stop().await;
 }
@@ -135,7 +137,11 @@ async fn a_redelivery_repeats_no_effect<D: TestDb>() {
     let mut headers = async_nats::HeaderMap::new();
     headers.insert("Nats-Msg-Id", "redriven");
     headers.insert("Trellis-Root-Id", root.as_str());
-    let publish = nats.context.publish_with_headers("events.v1.notes.added", headers, r#"{"number":1,"text":""}"#.into());
+    let publish = nats.context.publish_with_headers(
+        "events.v1.notes.added",
+        headers,
+        r#"{"number":1,"text":""}"#.into(),
+    );
     publish.await.unwrap().await.unwrap();
     for _ in 0..2 {
         assert_eq!(results.recv().await.unwrap(), "result 1");
@@ -149,9 +155,8 @@ async fn a_redelivery_repeats_no_effect<D: TestDb>() {
 /// Two groups keep their inboxes apart although they share the table.
 async fn groups_of_one_database_do_not_hide_events_from_each_other<D: TestDb>() {
     let (bed, nats) = (Bed::<D>::new(4).await, Nats::start().await);
-    let (reader, heard) = Reader::<D>::new(|ctx, seen| {
-        Box::pin(async move { note_once(ctx, seen.number).await.map(drop) })
-    });
+    let (reader, heard) =
+        Reader::<D>::new(|ctx, seen| Box::pin(async move { note_once(ctx, seen.number).await.map(drop) }));
     let host = host(&bed, &nats, &reader).mount::<notes::Readers>().mount::<reading::Second>();
     let host = host.start().await.unwrap();
     add(&host.ctx(), 1..=5).await;
@@ -226,7 +231,9 @@ on_both_databases!(
 async fn a_failing_event_comes_back_with_growing_delays() {
     let (bed, nats) = (Bed::<sqlx::Sqlite>::new(2).await, Nats::start().await);
     let (reader, heard) = Reader::new(|_, seen| {
-        Box::pin(async move { if seen.deliveries < 4 { Err(HandlerError::retry("not yet")) } else { Ok(()) } })
+        Box::pin(
+            async move { if seen.deliveries < 4 { Err(HandlerError::retry("not yet")) } else { Ok(()) } },
+        )
     });
     let config = GroupConfig {
         backoff_first: Duration::from_millis(200),
@@ -421,7 +428,8 @@ async fn versions_of_a_group_run_side_by_side() {
     let (bed, mut nats) = (Bed::<sqlx::Sqlite>::new(4).await, Nats::start().await);
     let (reader, heard) = Reader::content();
     let old = host(&bed, &nats, &reader).mount_with::<reading::Late>(quick()).start().await.unwrap();
-    let new = host(&bed, &nats, &reader).mount_with::<next_version::reading::Late>(quick()).start().await.unwrap();
+    let new =
+        host(&bed, &nats, &reader).mount_with::<next_version::reading::Late>(quick()).start().await.unwrap();
     let both = ["events.v1.notes.added", "events.v1.notes.moved.*"];
     let move_on = async |steps: std::ops::RangeInclusive<u64>| {
         let done: Result<(), OutboxError> = old
@@ -457,7 +465,10 @@ async fn versions_of_a_group_run_side_by_side() {
     }
 
     // Alone, the declaration holds.
-    until("no pull waits any more", SOON, || async { nats.consumer("test-reading--late").await.num_waiting == 0 }).await;
+    until("no pull waits any more", SOON, || async {
+        nats.consumer("test-reading--late").await.num_waiting == 0
+    })
+    .await;
     let back = host(&bed, &nats, &reader).mount_with::<reading::Late>(quick()).start().await.unwrap();
     let consumer = nats.consumer("test-reading--late").await.config;
     let filters = [vec![consumer.filter_subject], consumer.filter_subjects].concat();
@@ -505,7 +516,10 @@ async fn a_restart_of_the_server_loses_nothing_and_nobody_falls_silent() {
     gate.add_permits(10);
     until("all are handled", SOON, || async { bed.things().await == 6 }).await;
     until("it is ready again", SOON, || async { host.health().is_ready() }).await;
-    until("all are settled", SOON, || async { nats.consumer("test-notes--readers").await.num_ack_pending == 0 }).await;
+    until("all are settled", SOON, || async {
+        nats.consumer("test-notes--readers").await.num_ack_pending == 0
+    })
+    .await;
     assert_eq!(bed.things().await, 6);
     host.stop().await;
     let slowest = heard.rest().await.into_iter().map(|seen| seen.at).max().unwrap_or_default();
@@ -520,8 +534,10 @@ async fn a_mute_server_is_noticed() {
     let host = host(&bed, &nats, &reader).mount_with::<reading::Late>(quick()).start().await.unwrap();
     nats.server.suspend().unwrap();
     let mute = "group `late` gets no events";
-    until("health says so", SOON, || async { host.health().problems.iter().any(|problem| problem.starts_with(mute)) })
-        .await;
+    until("health says so", SOON, || async {
+        host.health().problems.iter().any(|problem| problem.starts_with(mute))
+    })
+    .await;
     nats.server.resume().unwrap();
     add(&host.ctx(), [1]).await;
     heard.next().await;

@@ -21,7 +21,11 @@ impl Nats {
     }
 
     pub async fn start_with(options: Options) -> Self {
-        let server = Server::start(&find().unwrap(), options).unwrap();
+        Self::on(Server::start(&find().unwrap(), options).unwrap()).await
+    }
+
+    /// Connect to a server that was started otherwise.
+    pub async fn on(server: Server) -> Self {
         let client = connect(server.url()).await;
         let context = jetstream::new(client.clone());
         Self { server, client, context }

@@ -199,8 +199,8 @@ impl Provision {
             let here = handle.cached_info();
             match handle.consumer_info(&name).await {
                 Ok(info) => {
-                    let position =
-                        Position { stream_made: here.created.into(), floor: info.ack_floor.stream_sequence };
+                    let floor = floor(&info, here.state.last_sequence);
+                    let position = Position { stream_made: here.created.into(), floor };
                     let consumer = self.follow(group, info, &wanted, known.is_none()).await?;
                     return Ok((consumer, position));
                 }
@@ -282,16 +282,33 @@ pub(crate) struct Position {
     floor: u64,
 }
 
+/// How far a group has come, by what was said of its consumer after `last_sequence` was read.
+fn floor(info: &ConsumerInfo, last_sequence: u64) -> u64 {
+    if info.num_pending == 0 && info.num_ack_pending == 0 {
+        return last_sequence;
+    }
+    // The server counts from nothing until the first acknowledgement, wherever the consumer began.
+    let began = match info.config.deliver_policy {
+        DeliverPolicy::ByStartSequence { start_sequence } => start_sequence.saturating_sub(1),
+        _ => 0,
+    };
+    info.ack_floor.stream_sequence.max(began)
+}
+
 /// Where a consumer begins that is made in a stream, made then and with this last sequence number.
-fn start(replay: Replay, known: Option<Position>, (made, last_sequence): (SystemTime, u64)) -> DeliverPolicy {
+/// By number where possible, so that its configuration tells where it began.
+fn start(
+    replay: Replay,
+    known: Option<Position>,
+    (made, last_sequence): (SystemTime, u64),
+) -> DeliverPolicy {
+    let after = |sequence| DeliverPolicy::ByStartSequence { start_sequence: sequence + 1 };
     match (known, replay) {
         // A crash of the server can take the end of a stream away.
-        (Some(known), _) if known.stream_made == made => {
-            DeliverPolicy::ByStartSequence { start_sequence: known.floor.min(last_sequence) + 1 }
-        }
+        (Some(known), _) if known.stream_made == made => after(known.floor.min(last_sequence)),
         // The stream that the group worked on is gone: all that is in this one came after.
         (Some(_), _) | (None, Replay::All) => DeliverPolicy::All,
-        (None, Replay::New) => DeliverPolicy::New,
+        (None, Replay::New) => after(last_sequence),
     }
 }
 
@@ -433,7 +450,7 @@ mod tests {
         let made = SystemTime::UNIX_EPOCH;
         let known = Some(Position { stream_made: made, floor: 7 });
         let from = |start_sequence| DeliverPolicy::ByStartSequence { start_sequence };
-        assert_eq!(start(Replay::New, None, (made, 9)), DeliverPolicy::New);
+        assert_eq!(start(Replay::New, None, (made, 9)), from(10));
         assert_eq!(start(Replay::All, None, (made, 9)), DeliverPolicy::All);
         assert_eq!(start(Replay::New, known, (made, 9)), from(8));
         assert_eq!(start(Replay::New, known, (made, 3)), from(4), "the stream lost its end");

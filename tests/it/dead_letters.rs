@@ -38,9 +38,7 @@ async fn publish(nats: &Nats, subject: &'static str, headers: HeaderMap, body: &
 async fn the_last_failure_makes_a_dead_letter() {
     let (bed, nats) = (Bed::<Db>::new(4).await, Nats::start().await);
     let (reader, heard) = Reader::new(|_, seen| {
-        Box::pin(async move {
-            if seen.number == 1 { Err(HandlerError::retry("no\nstock")) } else { Ok(()) }
-        })
+        Box::pin(async move { if seen.number == 1 { Err(HandlerError::retry("no\nstock")) } else { Ok(()) } })
     });
     let config = GroupConfig { max_deliveries: 3, ..quick() };
     let host = host(&bed, &nats, &reader).mount_with::<notes::Readers>(config).start().await.unwrap();
@@ -70,7 +68,10 @@ async fn a_hopeless_event_is_dead_at_once_and_each_time() {
     let host = host(&bed, &nats, &reader).mount::<notes::Readers>().start().await.unwrap();
     add(&host.ctx(), [1]).await;
     let letter = dead(&nats, 1).await.remove(0);
-    assert_eq!((header(&letter, "Trellis-Dead-Reason"), header(&letter, "Trellis-Deliveries")), ("never", "1"));
+    assert_eq!(
+        (header(&letter, "Trellis-Dead-Reason"), header(&letter, "Trellis-Deliveries")),
+        ("never", "1")
+    );
     let root = heard.next().await.root_id;
 
     let mut headers = HeaderMap::new();
@@ -128,9 +129,19 @@ async fn an_unreadable_event_is_dead_and_its_reason_names_the_place() {
         (ADDED, None, r#"{"text":""}"#, "missing field `number`"),
         (ADDED, None, r#"{"number":1,"text":""} more"#, "trailing characters"),
         (MOVED, None, r#"{"key":1,"region":"eu","step":0}"#, "`/step`: 0 is less than the minimum of 1"),
-        (ADDED, Some("v1 test.notes@v1 notes.moved 1"), good, "`v1 test.notes@v1 notes.moved 1` where the subject is of `v1 test.notes@v1 notes.added 0`"),
+        (
+            ADDED,
+            Some("v1 test.notes@v1 notes.moved 1"),
+            good,
+            "`v1 test.notes@v1 notes.moved 1` where the subject is of `v1 test.notes@v1 notes.added 0`",
+        ),
         (ADDED, Some("v1 other.notes@v1 notes.added 0"), good, "`v1 other.notes@v1 notes.added 0`"),
-        (ADDED, Some("v2 test.notes@v1 notes.added 0 zstd"), good, "descriptor `v2 test.notes@v1 notes.added 0 zstd` is of a format that this version does not know"),
+        (
+            ADDED,
+            Some("v2 test.notes@v1 notes.added 0 zstd"),
+            good,
+            "descriptor `v2 test.notes@v1 notes.added 0 zstd` is of a format that this version does not know",
+        ),
     ];
     for (at, (subject, descriptor, body, reason)) in (1..).zip(cases) {
         let mut headers = HeaderMap::new();

@@ -7,12 +7,12 @@ use async_nats::jetstream::consumer::pull::Config as PullConfig;
 use async_nats::jetstream::consumer::{
     AckPolicy, DeliverPolicy, FromConsumer, Info as ConsumerInfo, PullConsumer,
 };
-use async_nats::jetstream::context::{ConsumerInfoErrorKind, GetStreamErrorKind};
+use async_nats::jetstream::context::{ConsumerInfoErrorKind, CreateStreamErrorKind, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config, Info, RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
 use trellis::{EventDeclaration, GroupDeclaration, Replay};
 
-use crate::causes::{causes, chain};
+use crate::causes::chain;
 use crate::events::group::GroupConfig;
 use crate::ports::Jitter;
 use crate::wire::{self, Environment, MADE_BY, STREAM_FORMAT};
@@ -126,7 +126,7 @@ impl Provision {
             }
             match self.context.create_stream(self.stream_config(&name, &subjects)).await {
                 Ok(_) => tracing::info!(stream = name, "stream created"),
-                Err(error) if is_code(&error, ErrorCode::STREAM_SUBJECT_OVERLAP) => {
+                Err(error) if is_overlap(&error.kind()) => {
                     let holder = self.context.stream_by_subject(subjects.clone()).await.unwrap_or_default();
                     return Err(ProvisionError::ForeignStream {
                         stream: holder,
@@ -196,6 +196,7 @@ impl Provision {
         let mut last = String::new();
         for _ in 0..TRIES {
             let handle = self.context.get_stream(&stream).await.map_err(|error| server(what(), &error))?;
+            let handle = verified(handle, &self.environment.event_stream_subjects())?;
             let here = handle.cached_info();
             match handle.consumer_info(&name).await {
                 Ok(info) => {
@@ -297,11 +298,7 @@ fn floor(info: &ConsumerInfo, last_sequence: u64) -> u64 {
 
 /// Where a consumer begins that is made in a stream, made then and with this last sequence number.
 /// By number where possible, so that its configuration tells where it began.
-fn start(
-    replay: Replay,
-    known: Option<Position>,
-    (made, last_sequence): (SystemTime, u64),
-) -> DeliverPolicy {
+fn start(replay: Replay, known: Option<Position>, (made, last_sequence): (SystemTime, u64)) -> DeliverPolicy {
     let after = |sequence| DeliverPolicy::ByStartSequence { start_sequence: sequence + 1 };
     match (known, replay) {
         // A crash of the server can take the end of a stream away.
@@ -424,9 +421,8 @@ fn foreign(info: &Info, subjects: &str) -> Option<String> {
     (config.no_ack).then(|| "it does not acknowledge".to_owned())
 }
 
-fn is_code(error: &(dyn std::error::Error + 'static), code: ErrorCode) -> bool {
-    let mut server = causes(error).filter_map(|cause| cause.downcast_ref::<async_nats::jetstream::Error>());
-    server.any(|error| error.error_code() == code)
+fn is_overlap(kind: &CreateStreamErrorKind) -> bool {
+    matches!(kind, CreateStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_SUBJECT_OVERLAP)
 }
 
 fn is_missing(kind: &GetStreamErrorKind) -> bool {

@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::Error;
 
+/// Variables that cargo sets for what it runs begin so.
+const OF_A_PACKAGE: [&str; 2] = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+
 /// The programs of both services.
 #[derive(Debug, Clone)]
 pub struct Binaries {
@@ -24,9 +27,19 @@ impl Binaries {
     /// They do not build.
     pub fn build() -> Result<Self, Error> {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["build", "--package", "orders-service", "--package", "stock-service"]);
+        // This package is named as well because the features of shared dependencies follow from all
+        // packages that are named: so nothing is built a second time.
+        let packages = ["orders-demo", "orders-service", "stock-service"];
+        cargo.arg("build").args(packages.map(|package| format!("--package={package}")));
         cargo.arg("--message-format=json-render-diagnostics");
         cargo.args((!cfg!(debug_assertions)).then_some("--release"));
+        // What the cargo that runs this package says of it: build scripts that read such variables
+        // (ring's does) would run again, and all that depends on them would be built again.
+        for (name, _) in env::vars_os() {
+            if name.to_str().is_some_and(|name| OF_A_PACKAGE.iter().any(|prefix| name.starts_with(prefix))) {
+                cargo.env_remove(name);
+            }
+        }
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("."));
         let built = cargo.current_dir(workspace).stderr(Stdio::inherit()).output()?;
         if !built.status.success() {

@@ -33,6 +33,7 @@ struct Args {
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_env_filter("warn").with_writer(std::io::stderr).init();
     match run(&Args::parse()).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

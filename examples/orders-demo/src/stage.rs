@@ -200,6 +200,19 @@ impl Stage {
         seen
     }
 
+    /// Change the pause after each line, from the next start of the placing process on.
+    pub fn set_pause(&mut self, pause: Duration) {
+        self.settings.pause = pause;
+    }
+
+    /// Change the orders, from the next start of the placing process on.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn set_orders(&self, orders: &str) -> Result<(), Error> {
+        Ok(fs::write(self.directory.path().join("orders.jsonl"), orders)?)
+    }
+
     /// The version of the NATS server.
     pub fn nats_version(&self) -> String {
         self.server.binary().version.to_string()

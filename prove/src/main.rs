@@ -1,0 +1,48 @@
+//! `cargo xtask prove`: the long proofs. Each prints its seed and writes its result to `docs/proofs/`.
+mod kill;
+mod result;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use orders_demo::Error;
+
+#[derive(Parser)]
+#[command(about = "Run the long proofs, or a slice of them")]
+struct Args {
+    /// Which proof; all without it
+    #[arg(value_enum)]
+    name: Option<Proof>,
+    /// Only as much as fits into a minute; writes no result
+    #[arg(long)]
+    slice: bool,
+    /// Repeat the run that printed this seed
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Proof {
+    /// SIGKILL of the placing or the handling process at random points
+    Kill,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_env_filter("warn").with_writer(std::io::stderr).init();
+    match run(&Args::parse()).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: &Args) -> Result<bool, Error> {
+    let seed = args.seed.unwrap_or_else(rand::random);
+    match args.name.unwrap_or(Proof::Kill) {
+        Proof::Kill => kill::prove(seed, args.slice).await,
+    }
+}

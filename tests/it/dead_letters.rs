@@ -114,14 +114,15 @@ async fn a_panic_is_tried_again_and_the_host_lives() {
     host.stop().await;
 }
 
+const ADDED: &str = "events.v1.notes.added";
+const MOVED: &str = "events.v1.notes.moved.eu";
+
 /// What cannot be read is dead at once, and the reason names the place.
 #[tokio::test]
 async fn an_unreadable_event_is_dead_and_its_reason_names_the_place() {
     let (bed, nats) = (Bed::<Db>::new(4).await, Nats::start().await);
     let (reader, heard) = Reader::content();
     let host = host(&bed, &nats, &reader).mount::<notes::Readers>().start().await.unwrap();
-    const ADDED: &str = "events.v1.notes.added";
-    const MOVED: &str = "events.v1.notes.moved.eu";
     let good = r#"{"number":1,"text":""}"#;
     let cases = [
         (ADDED, None, "{\"number\":", "payload at `number`: EOF"),

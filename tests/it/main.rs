@@ -1,5 +1,5 @@
 //! The whole system on real servers. One binary: each further one would link everything again.
-#![expect(missing_docs, unreachable_pub, reason = "tests")]
+#![expect(unreachable_pub, reason = "tests")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails is to panic")]
 
 mod support;

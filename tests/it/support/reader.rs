@@ -34,6 +34,13 @@ pub struct Seen {
     pub at: Duration,
 }
 
+impl Seen {
+    /// How long after another one.
+    pub fn after(&self, other: &Self) -> Duration {
+        self.at.saturating_sub(other.at)
+    }
+}
+
 type Act<D> = dyn for<'a> Fn(&'a NotesCtx<D>, &'a Seen) -> BoxFuture<'a, Handled> + Send + Sync;
 
 /// The service. Clones are further instances of it.

@@ -38,7 +38,8 @@ where
             tracing::error!(group = %self.consumer, "a message that no stream delivered is ignored");
             return;
         };
-        let ended = self.ended(&raw, &message.headers, &hold, &interrupt).await;
+        let headers = message.headers.as_ref();
+        let ended = self.ended(&raw, headers, &hold, &interrupt).await;
         if hold.is_lost() {
             tracing::warn!(group = %self.consumer, id = %raw.id, "a delivery was held longer than its ack wait; it is left to whoever has it now");
             return;
@@ -50,7 +51,7 @@ where
         let settlement = match decide(ended, raw.deliveries, &self.config, jitter) {
             Action::Acknowledge => AckKind::Ack,
             Action::Retry(delay) => AckKind::Nak(Some(delay)),
-            Action::Bury(reason) => self.bury(&raw, &message.headers, &reason).await,
+            Action::Bury(reason) => self.bury(&raw, headers, &reason).await,
         };
         hold.settle(settlement).await;
     }
@@ -76,7 +77,7 @@ where
     async fn ended(
         &self,
         raw: &Raw,
-        headers: &Option<HeaderMap>,
+        headers: Option<&HeaderMap>,
         hold: &Hold,
         interrupt: &CancellationToken,
     ) -> Ended {
@@ -101,7 +102,7 @@ where
         &self,
         route: &Route<S>,
         raw: &Raw,
-        headers: &Option<HeaderMap>,
+        headers: Option<&HeaderMap>,
         hold: &Hold,
         interrupt: &CancellationToken,
     ) -> Ended {
@@ -132,7 +133,7 @@ where
     }
 
     /// Write the dead letter first, so that nothing is ended that is not kept.
-    async fn bury(&self, raw: &Raw, headers: &Option<HeaderMap>, reason: &str) -> AckKind {
+    async fn bury(&self, raw: &Raw, headers: Option<&HeaderMap>, reason: &str) -> AckKind {
         let environment = self.outbox.environment();
         let name = match self.route(&raw.subject) {
             Some(route) => route.event.name,
@@ -143,7 +144,7 @@ where
             subject: environment.dead_subject(&self.declaration, name),
             event: raw,
             reason,
-            headers: headers.as_ref(),
+            headers,
         };
         match letter.write(&self.context).await {
             Ok(()) => {
@@ -161,7 +162,7 @@ where
 
 /// Why the message cannot be this event, if so. A message without a descriptor comes from a foreign
 /// producer and is taken at its subject's word.
-fn unreadable<S: Service>(route: &Route<S>, headers: &Option<HeaderMap>) -> Option<String> {
+fn unreadable<S: Service>(route: &Route<S>, headers: Option<&HeaderMap>) -> Option<String> {
     let text = header(headers, wire::EVENT_DESCRIPTOR)?;
     let Some(descriptor) = Descriptor::parse(text) else {
         return Some(format!("descriptor `{text}` is of a format that this version does not know"));
@@ -178,25 +179,25 @@ fn raw(
     stream: &str,
     stored: SystemTime,
 ) -> Raw {
-    let id = |name| header(&message.headers, name).and_then(|text| MessageId::new(text).ok());
+    let id = |name| header(message.headers.as_ref(), name).and_then(|text| MessageId::new(text).ok());
     // A foreign message without an id has one place in one stream, which identifies it as well.
     let own_id = id(wire::MESSAGE_ID).unwrap_or_else(|| MessageId::of_place(stream, sequence));
     Raw {
         root_id: id(wire::ROOT_ID).unwrap_or_else(|| own_id.clone()),
         id: own_id,
         body: message.payload.clone(),
-        time: header(&message.headers, wire::EVENT_TIME).and_then(parse_rfc3339).unwrap_or(stored),
+        time: header(message.headers.as_ref(), wire::EVENT_TIME).and_then(parse_rfc3339).unwrap_or(stored),
         subject: message.subject.to_string(),
         deliveries,
         sequence,
     }
 }
 
-fn header<'a>(headers: &'a Option<HeaderMap>, name: &str) -> Option<&'a str> {
-    headers.as_ref()?.get(name).map(async_nats::HeaderValue::as_str)
+fn header<'a>(headers: Option<&'a HeaderMap>, name: &str) -> Option<&'a str> {
+    headers?.get(name).map(async_nats::HeaderValue::as_str)
 }
 
-fn trace_of(headers: &Option<HeaderMap>) -> Option<TraceContext> {
+fn trace_of(headers: Option<&HeaderMap>) -> Option<TraceContext> {
     TraceContext::parse(header(headers, wire::TRACEPARENT)?, header(headers, wire::TRACESTATE))
 }
 

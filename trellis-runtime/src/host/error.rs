@@ -80,8 +80,8 @@ impl StartError {
         match self {
             Self::Connect(_)
             | Self::NotConnected { .. }
+            | Self::Provision(ProvisionError::Server { .. })
             | Self::Outbox(OutboxError::Database(_) | OutboxError::Busy(_)) => StartErrorKind::Unavailable,
-            Self::Provision(ProvisionError::Server { .. }) => StartErrorKind::Unavailable,
             _ => StartErrorKind::Setup,
         }
     }

@@ -55,7 +55,8 @@ impl Binaries {
 fn executables(messages: &str) -> HashMap<String, PathBuf> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let program = |message: Value| {
-        Some((message["target"]["name"].as_str()?.to_owned(), message["executable"].as_str()?.into()))
+        let name = message.pointer("/target/name")?.as_str()?;
+        Some((name.to_owned(), message.get("executable")?.as_str()?.into()))
     };
     messages.filter_map(program).collect()
 }

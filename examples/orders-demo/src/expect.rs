@@ -41,10 +41,10 @@ impl Expected {
         let mut prices = BTreeMap::new();
         let mut expected = Self::default();
         for article in &catalogue {
-            let sku = article["sku"].as_str().ok_or("an article has no sku")?;
-            prices.insert(sku, article["price_cents"].as_u64().ok_or("an article has no price")?);
-            let stock = article["stock"].as_u64().ok_or("an article has no stock")?;
-            expected.stock.insert(sku.to_owned(), stock);
+            let sku = article.get("sku").and_then(Value::as_str).ok_or("an article has no sku")?;
+            let number = |name: &str| article.get(name).and_then(Value::as_u64);
+            prices.insert(sku, number("price_cents").ok_or("an article has no price")?);
+            expected.stock.insert(sku.to_owned(), number("stock").ok_or("an article has no stock")?);
         }
 
         let mut ids = HashSet::new();
@@ -71,8 +71,9 @@ impl Expected {
 
 fn judge(line: &str, prices: &BTreeMap<&str, u64>) -> Result<Order, &'static str> {
     let json: Value = serde_json::from_str(line).map_err(|_| "not_json")?;
-    let text = |field: &str| json[field].as_str().map(str::to_owned).ok_or("bad_field");
-    let number = |field: &str| json[field].as_i64().ok_or("bad_field");
+    let field = |name: &str| json.get(name).ok_or("bad_field");
+    let text = |name: &str| field(name)?.as_str().map(str::to_owned).ok_or("bad_field");
+    let number = |name: &str| field(name)?.as_i64().ok_or("bad_field");
 
     let (order_id, customer_id, region) = (text("order_id")?, text("customer_id")?, text("region")?);
     let (sku, currency) = (text("sku")?, text("currency")?);
@@ -81,10 +82,7 @@ fn judge(line: &str, prices: &BTreeMap<&str, u64>) -> Result<Order, &'static str
         return Err("empty_field");
     }
     let price = *prices.get(sku.as_str()).ok_or("unknown_sku")?;
-    let quantity = match u64::try_from(quantity) {
-        Ok(quantity @ 1..=100) => quantity,
-        _ => return Err("bad_quantity"),
-    };
+    let Ok(quantity @ 1..=100) = u64::try_from(quantity) else { return Err("bad_quantity") };
     if currency != "EUR" {
         return Err("bad_currency");
     }

@@ -98,10 +98,8 @@ async fn run<D: Store>(args: &Args) -> Result<(), Box<dyn Error>> {
 }
 
 fn outbox_config(args: &Args) -> OutboxConfig {
-    let mut config = OutboxConfig::default();
-    config.lease = Duration::from_secs(args.lease_seconds);
-    config.ack_timeout = config.ack_timeout.min(config.lease / 4);
-    config
+    let (lease, default) = (Duration::from_secs(args.lease_seconds), OutboxConfig::default());
+    OutboxConfig { lease, ack_timeout: default.ack_timeout.min(lease / 4), ..default }
 }
 
 fn read_prices(args: &Args) -> Result<Prices, Box<dyn Error>> {

@@ -77,10 +77,11 @@ async fn run<D: Store>(args: &Args) -> Result<(), Box<dyn Error>> {
 }
 
 fn group_config(args: &Args) -> GroupConfig {
-    let mut config = GroupConfig::default();
-    config.concurrency = args.concurrency;
-    config.ack_wait = Duration::from_secs(args.ack_wait_seconds);
-    config
+    GroupConfig {
+        concurrency: args.concurrency,
+        ack_wait: Duration::from_secs(args.ack_wait_seconds),
+        ..GroupConfig::default()
+    }
 }
 
 async fn fill_shelves<D: Store>(pool: &Pool<D>, args: &Args) -> Result<(), Box<dyn Error>> {

@@ -3,16 +3,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How many lines a placing process without pauses does in a second, at most.
-const LINES_PER_SECOND: f64 = 1000.0;
+/// How many lines a placing process without pauses does in a millisecond, at most.
+const LINES_PER_MS: u128 = 1;
 
 /// How many rounds of so many lines are enough for so long.
 pub(crate) fn rounds(lines: usize, work: Duration) -> usize {
-    let mut rounds = 1;
-    while ((rounds * lines) as f64) < work.as_secs_f64() * LINES_PER_SECOND {
-        rounds += 1;
-    }
-    rounds
+    let wanted = usize::try_from(work.as_millis() * LINES_PER_MS).unwrap_or(usize::MAX);
+    wanted.div_ceil(lines).max(1)
 }
 
 /// The orders `rounds` times, with other order ids in each round.
@@ -24,11 +21,11 @@ pub(crate) fn orders(orders: &str, rounds: usize) -> String {
 /// What has no order id stays as it is.
 fn renamed(line: &str, round: usize) -> String {
     let Ok(mut json) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
-    if let Some(Value::String(id)) = json.get_mut("order_id").filter(|id| **id != Value::from("")) {
-        id.push_str(&format!("/{round}"));
-        return json.to_string();
+    match json.get_mut("order_id") {
+        Some(Value::String(id)) if !id.is_empty() => *id = format!("{id}/{round}"),
+        _ => return line.to_owned(),
     }
-    line.to_owned()
+    json.to_string()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const KILLS_OF_A_SLICE: usize = 3;
 
 #[derive(Serialize)]
 struct Proof {
-    proof: &'static str,
+    name: &'static str,
     /// Repeats the victims and the pauses before their kills.
     seed: u64,
     holds: bool,
@@ -37,7 +37,7 @@ pub(crate) async fn prove(seed: u64, slice: bool) -> Result<bool, Error> {
     println!("prove kill: seed {seed}, {kills} kills for each database");
     let binaries = Binaries::build()?;
     let mut proof = Proof {
-        proof: "kill",
+        name: "kill",
         seed,
         holds: true,
         versions: Versions { trellis: env!("CARGO_PKG_VERSION"), nats_server: String::new() },

@@ -1,4 +1,5 @@
 //! Events: streams, consumer groups, deliveries, dead letters.
+mod consumer;
 mod dead_letter;
 mod decide;
 mod delivery;

@@ -16,8 +16,8 @@ use trellis::{Contract, Service};
 use crate::causes::chain;
 use crate::ctx::Ctx;
 use crate::database::Database;
+use crate::events::consumer::Position;
 use crate::events::group::GroupRunner;
-use crate::events::provision::Position;
 
 /// How long an issued pull waits for messages. It is never cancelled, for what the server gave away
 /// in the meantime would be stuck until its ack wait; so this bounds a stop as well.

@@ -364,6 +364,25 @@ async fn a_failed_mark_is_repeated<D: TestDb>() {
     assert_eq!(nats.stored().await, 5);
 }
 
+/// An outbox that cannot be read is told, and read again once it can be.
+async fn an_outbox_that_cannot_be_read_is_told<D: TestDb>() {
+    let (bed, nats) = (Bed::<D>::new(4).await, Nats::with_event_stream().await);
+    let outbox = bed.outbox();
+    let dispatcher = Dispatcher::start(&outbox, nats.broker());
+    enqueue(&outbox, 0..5).await;
+    drained(&bed, SOON).await;
+    bed.execute("ALTER TABLE trellis_outbox RENAME TO away").await;
+    until("the trouble is told", SOON, || async {
+        dispatcher.paused().is_some_and(|reason| reason.contains("`trellis_outbox` is missing"))
+    })
+    .await;
+    bed.execute("ALTER TABLE away RENAME TO trellis_outbox").await;
+    enqueue(&outbox, 5..10).await;
+    drained(&bed, SOON).await;
+    until("all is well again", SOON, || async { dispatcher.paused().is_none() }).await;
+    dispatcher.stop(SOON).await;
+}
+
 /// stop() sends what is left and can be called again; a broker that is away does not hold it up.
 async fn a_stop_drains_and_ends<D: TestDb>() {
     let (bed, nats) = (Bed::<D>::new(4).await, Nats::with_event_stream().await);
@@ -395,6 +414,7 @@ on_both_databases!(
     a_clock_set_back_does_not_strand_rows,
     a_lost_acknowledgement_is_made_good,
     a_failed_mark_is_repeated,
+    an_outbox_that_cannot_be_read_is_told,
     a_stop_drains_and_ends,
     a_page_of_large_rows_ends_early,
 );

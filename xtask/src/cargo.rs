@@ -8,10 +8,19 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use crate::counts::Counts;
 
+/// Variables that cargo sets for what it runs begin so. Some build scripts run again when they
+/// change, and with them everything above is built again.
+const OF_A_PACKAGE: [&str; 2] = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+
 /// `cargo` with these arguments.
 pub(crate) fn cargo(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(workspace_root());
+    for (name, _) in env::vars_os() {
+        if OF_A_PACKAGE.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

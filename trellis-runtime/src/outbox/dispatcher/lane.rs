@@ -62,6 +62,7 @@ impl<D: Database> Worker<D> {
             match self.claim(&token).await {
                 Ok(Claim { rows, behind }) => {
                     upkeep.troubles = 0;
+                    self.control.trouble.send_if_modified(|trouble| trouble.take().is_some());
                     if !rows.is_empty() {
                         let rows = rows.into_iter().map(PageRow::from).collect();
                         return Some(Page { token, rows, claimed_at });
@@ -74,7 +75,7 @@ impl<D: Database> Worker<D> {
                     }
                     self.idle().await;
                 }
-                Err(error) => self.trouble(&mut upkeep, "rows cannot be claimed", &error).await,
+                Err(error) => self.trouble(&mut upkeep, &error).await,
             }
         }
     }
@@ -146,8 +147,10 @@ impl<D: Database> Worker<D> {
         true
     }
 
-    async fn trouble(&self, upkeep: &mut Upkeep, what: &str, error: &OutboxError) {
-        tracing::warn!(error = %chain(error), "{what}, trying again");
+    async fn trouble(&self, upkeep: &mut Upkeep, error: &OutboxError) {
+        let reason = format!("rows cannot be claimed: {}", chain(error));
+        tracing::warn!(reason, "the outbox is in trouble, trying again");
+        self.control.trouble.send_replace(Some(reason));
         self.pause(upkeep).await;
     }
 

@@ -67,8 +67,10 @@ struct Control {
     drain: CancellationToken,
     /// Claim nothing more.
     halt: CancellationToken,
-    /// Why nothing is claimed now.
+    /// Why nothing is claimed until the broker is back.
     paused: watch::Sender<Option<String>>,
+    /// Why the last claim failed.
+    trouble: watch::Sender<Option<String>>,
     counters: Counters,
 }
 
@@ -79,6 +81,7 @@ impl Dispatcher {
             drain: CancellationToken::new(),
             halt: CancellationToken::new(),
             paused: watch::Sender::new(None),
+            trouble: watch::Sender::new(None),
             counters: Counters::default(),
         });
         let worker = Arc::new(lane::Worker {
@@ -123,9 +126,10 @@ impl Dispatcher {
         }
     }
 
-    /// Why nothing is sent at the moment, if so.
+    /// Why nothing is sent at the moment, if so: the broker is away, or the outbox cannot be read.
     pub fn paused(&self) -> Option<String> {
-        self.control.paused.borrow().clone()
+        let paused = self.control.paused.borrow().clone();
+        paused.or_else(|| self.control.trouble.borrow().clone())
     }
 }
 

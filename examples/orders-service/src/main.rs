@@ -14,7 +14,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use orders_contract::orders;
 use serde::Deserialize;
 use sqlx::{Postgres, Sqlite};
 use trellis::Service;
@@ -83,8 +82,7 @@ async fn run<D: Store>(args: &Args) -> Result<(), Box<dyn Error>> {
     let pool = D::open(&args.database).await?;
     migrate(&pool).await?;
     let outbox = SqlOutbox::builder(pool).config(outbox_config(args)).build()?;
-    let host =
-        Host::<orders::Contract, D>::builder(Orders(PhantomData), outbox).connect(&args.nats).start().await?;
+    let host = Host::builder(Orders(PhantomData), outbox).connect(&args.nats).start().await?;
 
     let ctx = host.ctx();
     let placing = place_all(&ctx, &lines, &prices, Duration::from_millis(args.pause_ms));

@@ -43,10 +43,8 @@ async fn place_next<D: Store>(
     prices: &Prices,
 ) -> Result<bool, PlaceError> {
     ctx.transaction(async |tx| {
-        let taken = D::take_line(tx, lines.len()).await?;
-        let Some((number, line)) = taken.and_then(|number| Some((number, *lines.get(number)?))) else {
-            return Ok(false);
-        };
+        let Some(number) = D::take_line(tx, lines.len()).await? else { return Ok(false) };
+        let Some(line) = lines.get(number) else { return Ok(false) };
         match order::check(line, prices) {
             Ok(order) if D::insert_order(tx, number, &order).await? => {
                 ctx.event.orders.created.enqueue(tx, order).await?;

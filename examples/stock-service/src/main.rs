@@ -67,7 +67,7 @@ async fn run<D: Store>(args: &Args) -> Result<(), Box<dyn Error>> {
     migrate(&pool).await?;
     fill_shelves::<D>(&pool, args).await?;
 
-    let host = Host::<warehouse::Contract, D>::builder(Warehouse(PhantomData), SqlOutbox::new(pool)?)
+    let host = Host::builder(Warehouse(PhantomData), SqlOutbox::new(pool)?)
         .connect(&args.nats)
         .mount_with::<warehouse::Stock>(group_config(args))
         .start()

@@ -15,8 +15,8 @@ const CATALOGUE: &str = include_str!("../../data/catalogue.json");
 
 /// How often the databases are asked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long each part may take: much longer than it does.
-const LIMIT: Duration = Duration::from_secs(120);
+/// How long nothing may happen before the books are read as they are.
+const STANDSTILL_LIMIT: Duration = Duration::from_secs(20);
 
 #[derive(Parser)]
 #[command(
@@ -103,9 +103,10 @@ impl<'a> Demo<'a> {
         Ok(())
     }
 
+    /// Wait until this is reached, or until nothing happens any more: then the books say what is missing.
     async fn wait_until(&mut self, reached: impl Fn(&Counts) -> bool) -> Result<Counts, Error> {
-        let waiting = Stopwatch::start();
-        while waiting.elapsed() < LIMIT {
+        let (mut before, mut standstill) = (Counts::default(), Stopwatch::start());
+        loop {
             for role in Role::BOTH {
                 self.stage.check(role)?;
             }
@@ -114,8 +115,14 @@ impl<'a> Demo<'a> {
             if reached(&counts) {
                 return Ok(counts);
             }
+            if counts != before {
+                (before, standstill) = (counts, Stopwatch::start());
+            }
+            if standstill.elapsed() > STANDSTILL_LIMIT {
+                self.progress.say("nothing happens any more, but something is left to do");
+                return Ok(counts);
+            }
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        Err(format!("nothing more happens after {LIMIT:?}: {:?}", self.watch.counts().await?).into())
     }
 }

@@ -59,7 +59,10 @@ impl Watch {
             placed: self.orders.number("SELECT CAST(count(*) AS TEXT) FROM orders").await?,
             refused: self.orders.number("SELECT CAST(count(*) AS TEXT) FROM refusals").await?,
             outbox: self.orders.number(OUTBOX_ROWS).await?,
-            handled: self.stock.number("SELECT CAST(count(*) AS TEXT) FROM reservations").await?,
+            handled: self
+                .stock
+                .number("SELECT CAST(count(DISTINCT order_id) AS TEXT) FROM reservations")
+                .await?,
         })
     }
 

@@ -226,6 +226,31 @@ async fn an_outage_longer_than_all_attempts_kills_no_row<D: TestDb>() {
     each_key_is_in_order(&nats, 3, 20).await;
 }
 
+/// A server that accepts everything and answers nothing: the dispatcher notices, holds nothing up,
+/// and goes on when the server does.
+async fn a_mute_server_is_noticed<D: TestDb>() {
+    let (bed, mut nats) = (Bed::<D>::new(4).await, Nats::with_event_stream().await);
+    let config = OutboxConfig { ack_timeout: Duration::from_secs(1), ..OutboxConfig::default() };
+    let outbox = SqlOutbox::builder(bed.pool.clone()).config(config).build().unwrap();
+    nats.server.suspend().unwrap();
+    enqueue(&outbox, 0..3000).await;
+    let broker = trellis_runtime::broker::NatsBroker::new(
+        nats.client.clone(),
+        Environment::NONE.event_stream(),
+        Duration::from_secs(1),
+    );
+    let dispatcher = Dispatcher::start(&outbox, Arc::new(broker));
+    until("the dispatcher pauses", SOON, || async { dispatcher.paused().is_some() }).await;
+    nats.server.resume().unwrap();
+    drained(&bed, Duration::from_secs(60)).await;
+    nats.server.suspend().unwrap();
+    enqueue(&outbox, 3000..4000).await;
+    tokio::time::timeout(Duration::from_secs(30), dispatcher.stop(Duration::from_secs(1))).await.unwrap();
+    nats.server.resume().unwrap();
+    assert_eq!((dispatcher.stats().failed, dispatcher.stats().dead), (0, 0));
+    until("all came through once", SOON, || async { nats.stored().await >= 3000 }).await;
+}
+
 /// The stream is missing at the start and made later: rows leave, none is dead.
 async fn a_missing_stream_is_no_fault_of_the_rows<D: TestDb>() {
     let (bed, nats) = (Bed::<D>::new(4).await, Nats::start().await);
@@ -408,6 +433,7 @@ on_both_databases!(
     eight_dispatchers_publish_each_row_once,
     an_outage_under_load_loses_nothing,
     an_outage_longer_than_all_attempts_kills_no_row,
+    a_mute_server_is_noticed,
     a_missing_stream_is_no_fault_of_the_rows,
     a_full_stream_is_no_fault_of_the_rows,
     a_lease_ends,

@@ -241,7 +241,7 @@ async fn fields_that_a_payload_elsewhere_lacks_are_named() {
 async fn a_start_dropped_at_any_moment_leaves_nothing_running() {
     let (bed, nats) = (Bed::<Db>::new(2).await, Nats::start().await);
     let (reader, heard) = Reader::content();
-    for ms in [0, 1, 2, 4, 8, 16, 32, 64, 128, 256] {
+    for ms in [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 20_000] {
         let starting = host(&bed, &nats, &reader).mount_with::<notes::Readers>(quick()).start();
         drop(tokio::time::timeout(Duration::from_millis(ms), starting).await);
     }

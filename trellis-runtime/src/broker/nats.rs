@@ -1,5 +1,6 @@
 //! The JetStream adapter.
 use std::error::Error;
+use std::pin::pin;
 use std::time::Duration;
 
 use async_nats::connection::State;
@@ -26,6 +27,7 @@ pub struct NatsBroker {
     context: Context,
     window: Semaphore,
     stream: String,
+    ack_timeout: Duration,
 }
 
 impl NatsBroker {
@@ -35,19 +37,43 @@ impl NatsBroker {
         // The window is ours: the client's own would deadlock with acknowledgements awaited after a page.
         let context =
             ContextBuilder::new().timeout(ack_timeout).max_ack_inflight(WINDOW * 8).build(client.clone());
-        Self { client, context, window: Semaphore::new(WINDOW), stream: stream.into() }
+        Self { client, context, window: Semaphore::new(WINDOW), stream: stream.into(), ack_timeout }
     }
 
     async fn publish_chunk(&self, chunk: Vec<Outgoing>, outcomes: &mut Vec<Result<Ack, PublishError>>) {
         let wanted = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
         let Ok(_permits) = self.window.acquire_many(wanted).await else { return };
         let mut pending = Vec::with_capacity(chunk.len());
+        let mut unavailable = None;
         for message in chunk {
-            pending.push(self.send(message).await);
+            // A client that cannot send one message now would make each further one wait as long.
+            let sent = match &unavailable {
+                Some(reason) => Err(PublishError::Unavailable(String::clone(reason))),
+                None => self.send(message).await,
+            };
+            if let Err(PublishError::Unavailable(reason)) = &sent {
+                unavailable.get_or_insert_with(|| reason.clone());
+            }
+            pending.push(sent);
         }
+        // One deadline for all: the client's own begins anew with each acknowledgement awaited.
+        let mut deadline = pin!(tokio::time::sleep(self.ack_timeout));
+        let mut expired = false;
         for sent in pending {
             outcomes.push(match sent {
-                Ok(ack) => acknowledged(ack).await,
+                Ok(ack) => {
+                    let mut ack = pin!(acknowledged(ack));
+                    let answer = tokio::select! {
+                        biased;
+                        answer = &mut ack => Some(answer),
+                        () = &mut deadline, if !expired => None,
+                        () = std::future::ready(()), if expired => None,
+                    };
+                    expired |= answer.is_none();
+                    answer.unwrap_or_else(|| {
+                        Err(PublishError::Unavailable("no acknowledgement in time".to_owned()))
+                    })
+                }
                 Err(error) => Err(error),
             });
         }

@@ -209,7 +209,14 @@ impl Store for Postgres {
         tx.commit().await
     }
 
-    async fn sent(pool: &Pool<Self>, sql: &Sql, token: &str, ids: &[String], keys: &[String]) -> Result<u64> {
+    async fn sent(
+        pool: &Pool<Self>,
+        sql: &Sql,
+        token: &str,
+        rows: &[&ClaimedRow],
+        keys: &[String],
+    ) -> Result<u64> {
+        let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let query = sqlx::query(statement(&sql.sent)).bind(ids).bind(token);
         if keys.is_empty() {
             return Ok(query.execute(pool).await?.rows_affected());

@@ -42,13 +42,24 @@ impl Sql {
             DeadKey::Skip => "h.state <> 'dead'",
         };
         let kinds = KINDS.map(|kind| format!("'{kind}'")).join(", ");
+        let pending = |kind: &str| {
+            format!("FROM {t} WHERE kind = '{kind}' AND state = 'pending' AND held = 0 ORDER BY seq")
+        };
+        // As many rows of average size as fit: a running sum would cost more than the claim itself.
+        let limit = |rows: &str| {
+            format!(
+                "min(?2, 1 + (SELECT ?6 * count(*) / max(1, total(size)) FROM (SELECT length(body) AS size {rows} LIMIT ?2)))"
+            )
+        };
         let fresh = KINDS.map(|kind| {
-            format!("SELECT seq, size FROM (SELECT seq, length(body) AS size FROM {t} WHERE kind = '{kind}' AND state = 'pending' AND held = 0 ORDER BY seq LIMIT ?2)")
+            let pending = pending(kind);
+            format!("SELECT seq FROM (SELECT seq {pending} LIMIT CAST({} AS INTEGER))", limit(&pending))
         });
         let due = |condition: &str| {
-            format!(
-                "SELECT seq, size FROM (SELECT seq, length(body) AS size FROM {t} WHERE state IN ('leased', 'failed') AND {condition} AND kind IN ({kinds}) ORDER BY due_at LIMIT ?2 / 4 + 1)"
-            )
+            let due = format!(
+                "FROM {t} WHERE state IN ('leased', 'failed') AND {condition} AND kind IN ({kinds}) ORDER BY due_at"
+            );
+            format!("SELECT seq FROM (SELECT seq {due} LIMIT CAST(1 + {} / 4 AS INTEGER))", limit(&due))
         };
         let page = format!(
             "{} UNION ALL {} UNION ALL {}",
@@ -68,10 +79,10 @@ impl Sql {
             find: text(format!("SELECT kind, name, subject, body, order_key FROM {t} WHERE id = ?1")),
             // Read as bytes: SQLite stores anything in any column, and one odd row must not spoil a page.
             claim: text(format!(
-                "UPDATE {t} SET state = 'leased', token = ?1, due_at = {NOW} + ?5 + ?3 WHERE seq IN (SELECT seq FROM (SELECT seq, sum(size) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - size AS before FROM ({page})) WHERE before < ?6) RETURNING seq, id, CAST(name AS BLOB), CAST(subject AS BLOB), CAST(headers AS BLOB), CAST(body AS BLOB), order_key, attempts"
+                "UPDATE {t} SET state = 'leased', token = ?1, due_at = {NOW} + ?5 + ?3 WHERE seq IN ({page}) RETURNING seq, id, CAST(name AS BLOB), CAST(subject AS BLOB), CAST(headers AS BLOB), CAST(body AS BLOB), order_key, attempts"
             )),
             sent: text(format!(
-                "DELETE FROM {t} WHERE id IN (SELECT value FROM json_each(?1)) AND token = ?2"
+                "DELETE FROM {t} WHERE seq IN (SELECT value FROM json_each(?1)) AND token = ?2"
             )),
             failed: text(format!(
                 "UPDATE {t} SET state = CASE WHEN f.delay IS NULL THEN 'dead' ELSE 'failed' END, due_at = {NOW} + ?3 + f.delay, attempts = attempts + 1, reason = f.reason, token = NULL FROM (SELECT value ->> 0 AS id, value ->> 1 AS delay, value ->> 2 AS reason FROM json_each(?1)) f WHERE {t}.id = f.id AND token = ?2"
@@ -193,8 +204,15 @@ impl Store for Sqlite {
         Ok(())
     }
 
-    async fn sent(pool: &Pool<Self>, sql: &Sql, token: &str, ids: &[String], keys: &[String]) -> Result<u64> {
-        let query = sqlx::query(statement(&sql.sent)).bind(json(ids)).bind(token);
+    async fn sent(
+        pool: &Pool<Self>,
+        sql: &Sql,
+        token: &str,
+        rows: &[&ClaimedRow],
+        keys: &[String],
+    ) -> Result<u64> {
+        let numbers: serde_json::Value = rows.iter().map(|row| row.seq).collect();
+        let query = sqlx::query(statement(&sql.sent)).bind(numbers.to_string()).bind(token);
         if keys.is_empty() {
             return Ok(query.execute(pool).await?.rows_affected());
         }
@@ -306,7 +324,8 @@ impl Store for Sqlite {
 fn claimed(row: &SqliteRow) -> Result<ClaimedRow> {
     let text = |at: usize| -> Result<String> {
         let bytes: Option<Vec<u8>> = row.try_get(at)?;
-        Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
+        let read = String::from_utf8(bytes.unwrap_or_default());
+        Ok(read.unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned()))
     };
     Ok(ClaimedRow {
         seq: row.try_get(0)?,

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use sqlx::{Pool, Result};
 
-use crate::outbox::{Claim, DeadRow, Failure, KINDS, NewRow, OutboxConfig, OutboxStats, StoredRow, Tables};
+use crate::outbox::{
+    Claim, ClaimedRow, DeadRow, Failure, KINDS, NewRow, OutboxConfig, OutboxStats, StoredRow, Tables,
+};
 
 /// What a claim is made with.
 pub(crate) struct ClaimBy<'a> {
@@ -81,7 +83,7 @@ pub(crate) trait Store: sqlx::Database {
         pool: &Pool<Self>,
         sql: &Self::Sql,
         token: &str,
-        ids: &[String],
+        rows: &[&ClaimedRow],
         keys: &[String],
     ) -> impl Future<Output = Result<u64>> + Send;
     /// Put rows off or to death; `keys` are those whose next row may go on.

@@ -1,4 +1,5 @@
 //! A row of the outbox, as it is written and as it is claimed.
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use async_nats::HeaderMap;
@@ -81,12 +82,16 @@ pub(crate) fn encode_headers(headers: &[(&str, &str)]) -> String {
     serde_json::Value::Object(headers).to_string()
 }
 
+/// Text of a JSON document, copied only where it has escapes.
+#[derive(serde::Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
 /// Headers as they are sent; the error says what is wrong with the stored ones.
 pub(crate) fn decode_headers(stored: &str) -> Result<HeaderMap, String> {
-    let pairs: BTreeMap<String, String> = serde_json::from_str(stored)
+    let pairs: BTreeMap<Text<'_>, Text<'_>> = serde_json::from_str(stored)
         .map_err(|error| format!("stored headers are no JSON object of strings: {error}"))?;
     let mut headers = HeaderMap::new();
-    for (name, value) in pairs {
+    for (Text(name), Text(value)) in pairs {
         let parsed_name = name.parse::<async_nats::HeaderName>();
         let parsed_name =
             parsed_name.map_err(|_| format!("stored header name {name:?} is no header name"))?;

@@ -25,12 +25,12 @@ impl<D: Database> Worker<D> {
         };
         let (shared, counters) = (&self.shared, &self.control.counters);
 
-        let sent = ids(&mut outcome.sent.iter().map(|(at, _)| *at));
+        let sent: Vec<&ClaimedRow> = outcome.sent.iter().filter_map(|(at, _)| row(*at)).collect();
         if !sent.is_empty() {
             let duplicates = outcome.sent.iter().filter(|(_, ack)| ack.duplicate).count();
             counters.sent.fetch_add(sent.len() as u64, Relaxed);
             counters.duplicates.fetch_add(duplicates as u64, Relaxed);
-            let keys = keys(outcome.sent.iter().filter_map(|(at, _)| row(*at)));
+            let keys = keys(sent.iter().copied());
             self.settled("sent", sent.len(), || {
                 <D as Store>::sent(&shared.pool, &shared.sql, &page.token, &sent, &keys)
             })

@@ -322,6 +322,34 @@ async fn opposite_key_orders_are_a_retryable_conflict() {
     assert_eq!(bed.rows().await, 2);
 }
 
+/// A deadlock is retryable whichever statement met it: here one of the user's own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadlock_in_a_statement_of_the_users_is_retryable_too() {
+    let bed = Bed::<sqlx::Postgres>::new(4).await;
+    bed.execute("INSERT INTO things VALUES ('a'), ('b')").await;
+    let outbox = bed.outbox();
+    let barrier = Arc::new(tokio::sync::Barrier::new(2));
+    let both = [["a", "b"], ["b", "a"]].map(|[first, second]| {
+        let (outbox, barrier) = (outbox.clone(), Arc::clone(&barrier));
+        tokio::spawn(async move {
+            outbox
+                .transaction(async |tx| {
+                    let update = "UPDATE things SET name = name WHERE name = $1";
+                    sqlx::query(update).bind(first).execute(&mut **tx).await?;
+                    barrier.wait().await;
+                    sqlx::query(update).bind(second).execute(&mut **tx).await?;
+                    Ok::<_, OutboxError>(())
+                })
+                .await
+        })
+    });
+    let mut failures: Vec<OutboxError> = Vec::new();
+    for one in both {
+        failures.extend(one.await.unwrap().err());
+    }
+    assert_eq!(failures.iter().map(OutboxError::kind).collect::<Vec<_>>(), [OutboxErrorKind::Retryable]);
+}
+
 /// A future that was polled once and dropped has done nothing.
 #[tokio::test]
 async fn a_transaction_that_was_only_begun_does_nothing() {

@@ -56,7 +56,8 @@ impl<C: Contract, D: Database> Ctx<C, D> {
     /// `work` and returns what the first one stored.
     ///
     /// Call it at most once per delivery, with everything that belongs together inside. After `Err`
-    /// it may be called again.
+    /// it may be called again. What `work` returns says its error type where the handler needs the
+    /// result: `let reserved = ctx.once(async |tx| { …; Ok::<_, HandlerError>(true) }).await?;`
     ///
     /// # Errors
     /// What `work` returned, that the database refused, or that this is no delivery.

@@ -166,6 +166,14 @@ impl<'a> Descriptor<'a> {
         Self { contract: event.contract, event: event.name, params: event.params.len() }
     }
 
+    /// Whether both mean one event. The contract's version does not matter: its payload is read by
+    /// shape, so that a provider's next version does not bury its events for the consumers of this one.
+    pub fn is_same_event(&self, other: &Descriptor<'_>) -> bool {
+        owner(self.contract) == owner(other.contract)
+            && self.event == other.event
+            && self.params == other.params
+    }
+
     /// Read a header's value. `None` when it is none, or of a format that this version does not know.
     pub fn parse(text: &'a str) -> Option<Self> {
         let mut words = text.split(' ');
@@ -225,6 +233,15 @@ mod tests {
         let text = Descriptor::of(&EVENT).to_string();
         assert_eq!(text, "v1 acme.orders@v1 orders.created 2");
         assert_eq!(Descriptor::parse(&text), Some(Descriptor::of(&EVENT)));
+        let next = Descriptor::parse("v1 acme.orders@v2 orders.created 2").unwrap();
+        assert!(next.is_same_event(&Descriptor::of(&EVENT)));
+        for other in [
+            "v1 acme.billing@v1 orders.created 2",
+            "v1 acme.orders@v1 orders.paid 2",
+            "v1 acme.orders@v1 orders.created 1",
+        ] {
+            assert!(!Descriptor::parse(other).unwrap().is_same_event(&Descriptor::of(&EVENT)), "{other}");
+        }
         for bad in ["", "v2 a b 1", "v1 a b", "v1 a b x", "v1 a b 1 c"] {
             assert_eq!(Descriptor::parse(bad), None, "{bad:?}");
         }

@@ -15,3 +15,15 @@ pub trait Database: sqlx::Database + Store {}
 
 impl Database for sqlx::Sqlite {}
 impl Database for sqlx::Postgres {}
+
+/// What an error means, whichever database it comes from.
+pub(crate) fn fault(error: &sqlx::Error) -> Fault {
+    let of_sqlite = |error: &dyn sqlx::error::DatabaseError| {
+        error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some()
+    };
+    if error.as_database_error().is_some_and(of_sqlite) {
+        <sqlx::Sqlite as Store>::fault(error)
+    } else {
+        <sqlx::Postgres as Store>::fault(error)
+    }
+}

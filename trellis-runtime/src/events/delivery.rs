@@ -168,7 +168,7 @@ fn unreadable<S: Service>(route: &Route<S>, headers: Option<&HeaderMap>) -> Opti
         return Some(format!("descriptor `{text}` is of a format that this version does not know"));
     };
     let expected = Descriptor::of(&route.event);
-    (descriptor != expected)
+    (!descriptor.is_same_event(&expected))
         .then(|| format!("descriptor says `{descriptor}` where the subject is of `{expected}`"))
 }
 

@@ -79,9 +79,17 @@ impl<C: Contract, D: Database> Host<C, D> {
     ///
     /// Cancel safety: dropped, the service goes on running.
     pub async fn run(&self) {
-        signal::asked_to_end().await;
-        tracing::info!(contract = C::ID, "asked to end, stopping");
+        self.asked_to_end().await;
         self.stop().await;
+    }
+
+    /// Ready when the process is told to end. For a service with work of its own: end that work
+    /// between this and [`stop`](Host::stop), so that nothing new is enqueued while the outbox is drained.
+    ///
+    /// Cancel safety: may be dropped and called again.
+    pub async fn asked_to_end(&self) {
+        signal::asked_to_end().await;
+        tracing::info!(contract = C::ID, "asked to end");
     }
 
     /// Stop: pull nothing more, finish handlers, send what is in the outbox, let the last

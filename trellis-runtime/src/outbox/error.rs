@@ -1,6 +1,8 @@
 //! What can go wrong around a transaction and an enqueue.
 use trellis::PayloadError;
 
+use crate::database::{Fault, fault};
+
 /// Why a transaction or an enqueue failed. Nothing of that transaction is sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -157,6 +159,20 @@ impl OutboxError {
             | Self::NotMigrated { .. }
             | Self::NoAnswer(_)
             | Self::Database(_) => Kind::Database,
+        }
+    }
+}
+
+/// For your own statements beside an enqueue: with `?` a whole transaction can fail with
+/// [`OutboxError`], and a deadlock or a busy database is [`OutboxErrorKind::Retryable`] whichever
+/// statement met it.
+impl From<sqlx::Error> for OutboxError {
+    fn from(error: sqlx::Error) -> Self {
+        match fault(&error) {
+            Fault::Busy => Self::Busy(error),
+            Fault::Conflict => Self::Conflict(error),
+            Fault::Aborted => Self::Aborted(error),
+            Fault::NoTable | Fault::Other => Self::Database(error),
         }
     }
 }

@@ -173,16 +173,13 @@ impl<D: Database> Drop for WakeOnDrop<D> {
 }
 
 impl<D: Database> Shared<D> {
-    /// Why a statement failed, as users see it.
+    /// Why one of the engine's own statements failed, as users see it.
     pub(crate) fn error(&self, error: sqlx::Error) -> OutboxError {
         match <D as Store>::fault(&error) {
-            Fault::Busy => OutboxError::Busy(error),
-            Fault::Conflict => OutboxError::Conflict(error),
-            Fault::Aborted => OutboxError::Aborted(error),
             Fault::NoTable => {
                 OutboxError::NotMigrated { table: self.tables.outbox().to_owned(), source: error }
             }
-            Fault::Other => OutboxError::Database(error),
+            _ => OutboxError::from(error),
         }
     }
 }

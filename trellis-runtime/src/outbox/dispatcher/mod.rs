@@ -8,7 +8,7 @@ mod settle;
 mod verdict;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
@@ -33,6 +33,7 @@ const HALT_WAIT: Duration = Duration::from_secs(20);
 pub struct Dispatcher {
     lanes: Mutex<JoinSet<()>>,
     control: Arc<Control>,
+    stopped: AtomicBool,
 }
 
 /// What a dispatcher has done since it started.
@@ -94,7 +95,7 @@ impl Dispatcher {
         for _ in 0..LANES {
             lanes.spawn(Arc::clone(&worker).run());
         }
-        Self { lanes: Mutex::new(lanes), control }
+        Self { lanes: Mutex::new(lanes), control, stopped: AtomicBool::new(false) }
     }
 
     /// Send what is left, for at most `drain`; then finish the pages under way and end.
@@ -110,6 +111,9 @@ impl Dispatcher {
                 "dispatcher lanes did not end in time and were aborted; their rows are sent again after the lease"
             );
             lanes.shutdown().await;
+        }
+        if !self.stopped.swap(true, Ordering::AcqRel) {
+            tracing::info!(stats = ?self.stats(), "dispatcher stopped");
         }
     }
 

@@ -55,6 +55,7 @@ impl Books {
         };
         books.compare_ids(expected, seen);
         books.compare_content(expected, seen);
+        books.compare_subjects(seen);
         books.compare_refusals(expected, seen);
         books.compare_stock(expected, seen);
         for (count, what) in [
@@ -108,6 +109,17 @@ impl Books {
             seen.events.iter().map(|event| &event.order).filter(differs).map(id).collect();
         self.report("other content in the orders", &rows.iter().map(String::as_str).collect());
         self.report("other content in the stream", &events.iter().map(String::as_str).collect());
+    }
+
+    /// Each region has one subject, and each subject one region, whatever is in its name.
+    fn compare_subjects(&mut self, seen: &Seen) {
+        let both = seen.events.iter().map(|event| (event.order.region.as_str(), event.subject.as_str()));
+        let both: BTreeSet<(&str, &str)> = both.collect();
+        let regions: BTreeSet<&str> = both.iter().map(|(region, _)| *region).collect();
+        let subjects: BTreeSet<&str> = both.iter().map(|(_, subject)| *subject).collect();
+        if (regions.len(), subjects.len()) != (both.len(), both.len()) {
+            self.problems.push(format!("{} regions are on {} subjects", regions.len(), subjects.len()));
+        }
     }
 
     fn compare_refusals(&mut self, expected: &Expected, seen: &Seen) {
@@ -223,7 +235,7 @@ mod tests {
     /// Books that balance: two orders placed, one duplicate, one rejected, one out of stock.
     fn good() -> (Expected, Seen) {
         let expected = Expected::new(ORDERS, CATALOGUE).unwrap();
-        let event = |order: &Order| Event { message_id: order.order_id.clone(), order: order.clone() };
+        let event = |order: &Order| Event { subject: order.region.clone(), order: order.clone() };
         let row = |order: &Order| Reservation {
             order_id: order.order_id.clone(),
             sku: order.sku.clone(),
@@ -289,6 +301,7 @@ mod tests {
     fn everything_else_that_is_wrong_is_named() {
         let says = |books: Books, text: &str| assert!(books.to_string().contains(text), "{books}");
         says(spoiled(|seen| seen.events.reverse()), "1 events out of the order");
+        says(spoiled(|seen| seen.events[0].subject.push('x')), "1 regions are on 2 subjects");
         says(spoiled(|seen| seen.events[0].order.total_cents = 5), "other content in the stream: a");
         says(spoiled(|seen| seen.orders[0].1.region.push('x')), "other content in the orders: a");
         says(spoiled(|seen| seen.refusals[0].1 = "not_json".into()), "not refused: line 3");

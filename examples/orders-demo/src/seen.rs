@@ -4,7 +4,7 @@ use std::time::Duration;
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull::OrderedConfig};
 use futures_util::StreamExt;
-use trellis_runtime::wire::{self, Environment};
+use trellis_runtime::wire::Environment;
 
 use crate::Error;
 use crate::database::Database;
@@ -35,8 +35,8 @@ pub struct Seen {
 /// A message of the event stream.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Its message id.
-    pub message_id: String,
+    /// Where it is, its region as the last token.
+    pub subject: String,
     /// What is in it.
     pub order: Order,
 }
@@ -116,11 +116,8 @@ async fn read_events(context: &jetstream::Context, stream: &str) -> Result<Vec<E
         let next = tokio::time::timeout(NEXT_MESSAGE, messages.next()).await;
         let message =
             next.map_err(|_| "the stream stopped half-way")?.ok_or("the stream ended half-way")??;
-        let id = message.headers.as_ref().and_then(|headers| headers.get(wire::MESSAGE_ID));
-        events.push(Event {
-            message_id: id.ok_or("an event has no message id")?.to_string(),
-            order: serde_json::from_slice(&message.payload)?,
-        });
+        let order = serde_json::from_slice(&message.payload)?;
+        events.push(Event { subject: message.subject.to_string(), order });
     }
     Ok(events)
 }

@@ -86,12 +86,16 @@ async fn run<D: Store>(args: &Args) -> Result<(), Box<dyn Error>> {
 
     let ctx = host.ctx();
     let placing = place_all(&ctx, &lines, &prices, Duration::from_millis(args.pause_ms));
-    let mut running = std::pin::pin!(host.run());
+    let mut asked_to_end = std::pin::pin!(host.asked_to_end());
     tokio::select! {
-        placed = placing => placed?,
-        () = &mut running => return Ok(()),
+        placed = placing => {
+            placed?;
+            asked_to_end.await;
+        }
+        () = &mut asked_to_end => {}
     }
-    running.await;
+    // Nothing is placed any more: what is in the outbox can be sent.
+    host.stop().await;
     Ok(())
 }
 

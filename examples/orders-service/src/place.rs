@@ -1,8 +1,9 @@
 //! Places the orders of a file: one line, one transaction, one event.
+use std::error::Error;
 use std::time::Duration;
 
 use orders_contract::orders;
-use trellis_runtime::{Ctx, OutboxError};
+use trellis_runtime::{Ctx, OutboxError, OutboxErrorKind};
 
 use crate::order::{self, Prices};
 use crate::store::Store;
@@ -10,24 +11,25 @@ use crate::store::Store;
 /// The context of this service: the events of its contract, and its database.
 pub(crate) type OrdersCtx<D> = Ctx<orders::Contract, D>;
 
-/// Why placing ends early. What was committed stays; the next start goes on after it.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PlaceError {
-    #[error("a transaction failed")]
-    Outbox(#[from] OutboxError),
-    #[error("a statement failed")]
-    Database(#[from] sqlx::Error),
-}
-
 /// Place all lines that no earlier run has placed, with a pause after each.
+///
+/// When it fails, what was committed stays, and the next start goes on after it.
 pub(crate) async fn place_all<D: Store>(
     ctx: &OrdersCtx<D>,
     lines: &[&str],
     prices: &Prices,
     pause: Duration,
-) -> Result<(), PlaceError> {
-    while place_next(ctx, lines, prices).await? {
-        tokio::time::sleep(pause).await;
+) -> Result<(), OutboxError> {
+    loop {
+        match place_next(ctx, lines, prices).await {
+            Ok(true) => tokio::time::sleep(pause).await,
+            Ok(false) => break,
+            // Another transaction was in the way: nothing of this one was done, so do it again.
+            Err(error) if error.kind() == OutboxErrorKind::Retryable => {
+                tracing::warn!(error = &error as &dyn Error, "a line is placed again");
+            }
+            Err(error) => return Err(error),
+        }
     }
     tracing::info!(lines = lines.len(), "all lines are placed or refused");
     Ok(())
@@ -41,7 +43,7 @@ async fn place_next<D: Store>(
     ctx: &OrdersCtx<D>,
     lines: &[&str],
     prices: &Prices,
-) -> Result<bool, PlaceError> {
+) -> Result<bool, OutboxError> {
     ctx.transaction(async |tx| {
         let Some(number) = D::take_line(tx, lines.len()).await? else { return Ok(false) };
         let Some(line) = lines.get(number) else { return Ok(false) };

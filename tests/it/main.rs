@@ -7,6 +7,7 @@ mod support;
 mod dead_letters;
 mod dispatcher;
 mod events;
+mod faults;
 mod host;
 mod order;
 mod outbox_port;

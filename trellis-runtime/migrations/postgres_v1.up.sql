@@ -22,6 +22,7 @@ CREATE INDEX {outbox}_pending ON {outbox} (kind, seq) WHERE state = 'pending' AN
 CREATE INDEX {outbox}_due ON {outbox} (due_at) WHERE state IN ('leased', 'failed');
 -- Finds the first row of a key.
 CREATE INDEX {outbox}_key ON {outbox} (order_key, seq) WHERE order_key IS NOT NULL;
+CREATE INDEX {outbox}_held ON {outbox} (order_key) WHERE held;
 CREATE INDEX {outbox}_dead ON {outbox} (seq) WHERE state = 'dead';
 -- Deliveries whose effect is committed, one row per consumer and root id.
 CREATE TABLE {inbox} (

@@ -24,3 +24,9 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
         }
     })
 }
+
+/// What a panic said.
+pub(crate) fn said(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&'static str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}

@@ -25,6 +25,7 @@ pub(crate) struct Sql {
     stats: Arc<str>,
     dead: Arc<str>,
     redrive: Arc<str>,
+    hold_others: Arc<str>,
     inbox_insert: Arc<str>,
     inbox_result: Arc<str>,
     inbox_store: Arc<str>,
@@ -106,7 +107,10 @@ impl Sql {
                 "SELECT id, kind, name, subject, order_key, attempts, coalesce(reason, '') FROM {t} WHERE state = 'dead' ORDER BY seq LIMIT ?1"
             )),
             redrive: text(format!(
-                "UPDATE {t} SET state = 'pending', held = 0, attempts = 0, reason = NULL WHERE id = ?1 AND state = 'dead'"
+                "UPDATE {t} SET state = 'pending', attempts = 0, reason = NULL, held = EXISTS (SELECT 1 FROM {t} o WHERE o.order_key = {t}.order_key AND o.state IN ('leased', 'failed')) WHERE id = ?1 AND state = 'dead'"
+            )),
+            hold_others: text(format!(
+                "UPDATE {t} SET held = 1 WHERE order_key = (SELECT order_key FROM {t} WHERE id = ?1) AND state = 'pending' AND id <> ?1"
             )),
             inbox_insert: text(format!(
                 "INSERT INTO {inbox} (consumer, root_id, handled_at) VALUES (?1, ?2, {NOW} + ?3) ON CONFLICT (consumer, root_id) DO NOTHING"
@@ -284,8 +288,15 @@ impl Store for Sqlite {
     }
 
     async fn redrive(pool: &Pool<Self>, sql: &Sql, id: &str) -> Result<bool> {
-        let query = sqlx::query(statement(&sql.redrive)).bind(id);
-        Ok(query.execute(pool).await?.rows_affected() == 1)
+        let (mut tx, ()) = begin(pool, ()).await?;
+        let redriven =
+            sqlx::query(statement(&sql.redrive)).bind(id).execute(&mut *tx).await?.rows_affected() == 1;
+        if redriven {
+            // Where dead rows are skipped, a later row of its key may be next: the older one goes first.
+            sqlx::query(statement(&sql.hold_others)).bind(id).execute(&mut *tx).await?;
+        }
+        tx.commit().await?;
+        Ok(redriven)
     }
 
     async fn inbox_insert(

@@ -1,6 +1,6 @@
 //! The durable consumer of a group: made where it is missing, changed with the declaration, never narrowed under others.
 use std::collections::HashMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use async_nats::jetstream::consumer::pull::Config as PullConfig;
 use async_nats::jetstream::consumer::{
@@ -13,6 +13,10 @@ use crate::causes::chain;
 use crate::events::group::GroupConfig;
 use crate::events::provision::{Provision, ProvisionError, TRIES, server, verified};
 use crate::wire::{self, MADE_BY};
+
+/// How often, and how long in between, a consumer is looked at before something is taken from it.
+const LOOKS: usize = 50;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 impl Provision {
     /// The durable consumer of a group, and how far the group has come. A group that knew its
@@ -66,8 +70,10 @@ impl Provision {
         if let Some(why) = foreign_consumer(&found, wanted) {
             return Err(self.foreign(group, why));
         }
-        let alone = starting && info.num_waiting == 0 && info.num_ack_pending == 0;
-        let target = target(&found, wanted, alone);
+        let (shared, own) = (target(&found, wanted, false), target(&found, wanted, true));
+        // Only what would take something away needs to know that nobody else is at work.
+        let takes_away = starting && !same(&shared, &own);
+        let target = if takes_away && self.is_alone(group).await { own } else { shared };
         if same(&found, &target) {
             return Ok(PullConsumer::new(found, info, self.context.clone()));
         }
@@ -75,6 +81,25 @@ impl Provision {
         updated.map_err(|error| {
             server(format!("change consumer `{}` on stream `{stream}`", wire::consumer(group)), &error)
         })
+    }
+
+    /// Whether nobody else works on the group's consumer: looked at for long enough that an idle
+    /// instance, which pulls all the time, is seen between two of its pulls.
+    async fn is_alone(&self, group: &GroupDeclaration) -> bool {
+        tracing::info!(
+            consumer = wire::consumer(group),
+            "the group takes less than before: looking whether others still need it"
+        );
+        for _ in 0..LOOKS {
+            let stream = self.context.get_stream_no_info(self.environment.event_stream()).await;
+            let Ok(stream) = stream else { return false };
+            match stream.consumer_info(wire::consumer(group)).await {
+                Ok(info) if info.num_waiting == 0 && info.num_ack_pending == 0 => {}
+                _ => return false,
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+        true
     }
 
     fn foreign(&self, group: &GroupDeclaration, why: String) -> ProvisionError {

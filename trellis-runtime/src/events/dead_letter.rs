@@ -59,7 +59,10 @@ impl DeadLetter<'_> {
         let message = PublishMessage::build().headers(headers).payload(body);
         let sent = async { context.send_publish(self.subject.clone(), message).await?.await };
         match tokio::time::timeout(TIMEOUT, sent).await {
-            Ok(Ok(_)) => Ok(()),
+            Ok(Ok(ack)) if ack.sequence > 0 => Ok(()),
+            Ok(Ok(_)) => {
+                Err(Failed { too_large: false, reason: "the server acknowledged without storing".to_owned() })
+            }
             Ok(Err(error)) => Err(Failed { too_large: is_too_large(&error), reason: chain(&error) }),
             Err(_) => Err(Failed { too_large: false, reason: "no acknowledgement in time".to_owned() }),
         }

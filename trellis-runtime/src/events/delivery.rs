@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use trellis::{Contract, MessageId, Service};
 
+use crate::causes::said;
 use crate::ctx::{Ctx, Delivery};
 use crate::database::Database;
 use crate::events::dead_letter::DeadLetter;
@@ -125,7 +126,7 @@ where
                 Ok(Err(Unhandled::Unreadable(reason))) => Ended::Hopeless(reason),
                 Ok(Err(Unhandled::Failed(error))) if error.is_dead() => Ended::Hopeless(error.to_string()),
                 Ok(Err(Unhandled::Failed(error))) => Ended::Failed(error.to_string()),
-                Err(panic) => Ended::Failed(format!("the handler panicked: {}", said(&panic))),
+                Err(panic) => Ended::Failed(format!("the handler panicked: {}", said(&*panic))),
             },
             () = interrupt.cancelled() => Ended::Interrupted,
             () = hold.lost() => Ended::Interrupted,
@@ -199,10 +200,4 @@ fn header<'a>(headers: Option<&'a HeaderMap>, name: &str) -> Option<&'a str> {
 
 fn trace_of(headers: Option<&HeaderMap>) -> Option<TraceContext> {
     TraceContext::parse(header(headers, wire::TRACEPARENT)?, header(headers, wire::TRACESTATE))
-}
-
-/// What a panic said.
-fn said(panic: &Box<dyn std::any::Any + Send>) -> &str {
-    let text = panic.downcast_ref::<&'static str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

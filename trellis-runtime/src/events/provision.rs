@@ -194,17 +194,27 @@ fn claim(
             let Some(base) = key.strip_prefix(&format!("{}events.v1.", wire::OWNER_PREFIX)) else { continue };
             let (owner, params) = value.split_once(' ').unwrap_or((value, "0"));
             let params = params.parse().unwrap_or(0);
-            if name_of(owner) != name_of(event.contract)
-                && overlap((base, params), (event.name, event.params.len()))
-            {
+            let meet = base == event.name || overlap((base, params), (event.name, event.params.len()));
+            if name_of(owner) != name_of(event.contract) && meet {
                 return Err(taken(format!("{owner}` as `{base}")));
             }
         }
         let value = format!("{} {}", event.contract, event.params.len());
-        let before = metadata.insert(wire::owner_key(event), value.clone());
-        changed |= before.as_ref() != Some(&value);
+        let recorded = metadata.get(&wire::owner_key(event));
+        // Two versions of one contract run side by side: the later one has the word.
+        let by_later = recorded.is_some_and(|recorded| version_of(recorded) > version_of(&value));
+        if !by_later && recorded != Some(&value) {
+            metadata.insert(wire::owner_key(event), value);
+            changed = true;
+        }
     }
     Ok(changed)
+}
+
+/// The version in `acme.orders@v2 1`.
+fn version_of(owner: &str) -> u64 {
+    let version = owner.split_once("@v").map_or("", |(_, rest)| rest.split(' ').next().unwrap_or_default());
+    version.parse().unwrap_or_default()
 }
 
 /// Whether one subject can be both: a base with so many parameters behind it.
@@ -270,14 +280,16 @@ mod tests {
         assert!(!claim(&mut metadata, &mine).unwrap());
         let next_version = [EventDeclaration::new("acme.orders@v2", "orders.created").params(&["region"])];
         assert!(claim(&mut metadata, &next_version).unwrap());
-        for name in ["orders.created", "orders.created.eu"] {
-            let params: &[&str] = if name == "orders.created" { &["sku"] } else { &[] };
+        assert!(!claim(&mut metadata, &mine).unwrap(), "the older version leaves the newer one's word");
+        for (name, params) in
+            [("orders.created", &["sku"][..]), ("orders.created", &[]), ("orders.created.eu", &[])]
+        {
             let other = [EventDeclaration::new("acme.billing@v1", name).params(params)];
             let error = claim(&mut metadata, &other).unwrap_err().to_string();
             assert!(error.contains("belongs to `acme.orders@v2` as `orders.created`"), "{error}");
         }
-        let beside = [EventDeclaration::new("acme.billing@v1", "orders.created")];
-        assert!(claim(&mut metadata, &beside).unwrap(), "no parameter, so no overlap");
+        let beside = [EventDeclaration::new("acme.billing@v1", "orders.created.eu.north")];
+        assert!(claim(&mut metadata, &beside).unwrap(), "two tokens where the other has one parameter");
     }
 
     #[test]

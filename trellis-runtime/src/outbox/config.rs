@@ -8,17 +8,17 @@ use std::time::Duration;
 pub struct OutboxConfig {
     /// Most bytes of one message, body and headers together. Default 1 MiB, the server's own default.
     pub max_message_bytes: usize,
-    /// Most rows of one claim. Default 500.
+    /// Most rows of one claim. Default 500, at most 1000.
     pub page: u16,
     /// How often a dispatcher looks without being woken. Default 1 s.
     pub poll: Duration,
-    /// How long a claim holds its rows. Default 30 s; at least four times `ack_timeout`.
+    /// How long a claim holds its rows. Default 30 s; at least four times `ack_timeout`, at most 1 h.
     pub lease: Duration,
     /// How long a publish waits for its acknowledgement. Default 5 s.
     pub ack_timeout: Duration,
     /// Back-off after the first failure of a row. Default 1 s; it doubles with each further one.
     pub backoff_first: Duration,
-    /// The longest back-off. Default 5 min.
+    /// The longest back-off. Default 5 min, at most 1 h.
     pub backoff_longest: Duration,
     /// Failures after which a row is dead. Default 20.
     pub max_attempts: u32,
@@ -26,6 +26,12 @@ pub struct OutboxConfig {
     /// share the table.
     pub dead_key: DeadKey,
 }
+
+/// A due time further ahead than this was made by a clock that has been set back since. The same for
+/// all processes, whatever their settings: none takes what another one still holds.
+pub(crate) const HORIZON: Duration = Duration::from_secs(3600);
+/// The most rows of a page.
+const MAX_PAGE: u16 = 1000;
 
 /// What a dead row means for the later rows of its ordering key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,15 +78,14 @@ impl OutboxConfig {
             "`lease` must be at least four times `ack_timeout`, so that a page is settled within its lease"
         } else if self.backoff_first > self.backoff_longest {
             "`backoff_first` must not exceed `backoff_longest`"
+        } else if self.lease > HORIZON || self.backoff_longest > HORIZON {
+            "`lease` and `backoff_longest` must not exceed one hour"
+        } else if self.page > MAX_PAGE {
+            "`page` must not exceed 1000, so that a page is settled within its lease"
         } else {
             return Ok(());
         };
         Err(InvalidOutboxConfig(problem.to_owned()))
-    }
-
-    /// A due time further ahead than this was made by a clock that has been set back since.
-    pub(crate) fn horizon(&self) -> Duration {
-        self.lease.max(self.backoff_longest)
     }
 }
 

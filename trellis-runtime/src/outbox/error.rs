@@ -71,7 +71,9 @@ pub enum OutboxError {
     )]
     DeferredTransaction(#[source] sqlx::Error),
     /// Another process kept SQLite's write lock for the whole busy time-out. Repeat the transaction.
-    #[error("SQLite stayed busy: another process holds the write lock; repeat the transaction")]
+    #[error(
+        "SQLite stayed busy: another process holds the write lock, or this transaction was begun inside another one, which can never work; repeat the outermost transaction"
+    )]
     Busy(#[source] sqlx::Error),
     /// The database ended this transaction in favour of another one. Repeat it.
     #[error(

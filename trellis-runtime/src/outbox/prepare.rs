@@ -6,12 +6,10 @@ use time::format_description::well_known::Rfc3339;
 use trellis::{Message, MessageId};
 
 use crate::outbox::error::OutboxError;
-use crate::outbox::row::{EVENT, NewRow, encode_headers};
+use crate::outbox::row::{EVENT, MAX_SUBJECT_BYTES, NewRow, encode_headers};
 use crate::trace::TraceContext;
 use crate::wire::{self, Descriptor, Environment};
 
-/// The longest subject: servers refuse protocol lines over 4 KiB, and the reply inbox shares one.
-pub(crate) const MAX_SUBJECT_BYTES: usize = 2048;
 /// The longest ordering key: PostgreSQL's index entries end at about 2.7 kB.
 pub(crate) const MAX_KEY_BYTES: usize = 1024;
 

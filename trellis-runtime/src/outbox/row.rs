@@ -103,6 +103,9 @@ pub(crate) fn decode_headers(stored: &str) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
+/// The longest subject: servers refuse protocol lines over 4 KiB, and the reply inbox shares one.
+pub(crate) const MAX_SUBJECT_BYTES: usize = 2048;
+
 /// Whether a message can be published on `subject`; what is wrong with it if not. A server takes
 /// wildcards for plain text, and consumers for wildcards.
 pub(crate) fn check_subject(subject: &str) -> Result<(), String> {
@@ -112,6 +115,10 @@ pub(crate) fn check_subject(subject: &str) -> Result<(), String> {
             || token == ">"
             || token.contains(|c: char| c.is_whitespace() || c.is_control())
     };
+    // A server cuts the connection at a longer protocol line, and every message in flight with it.
+    if subject.len() > MAX_SUBJECT_BYTES {
+        return Err(format!("invalid subject: {} bytes, the limit is {MAX_SUBJECT_BYTES}", subject.len()));
+    }
     match subject.split('.').find(|token| is_odd(token)) {
         Some(token) => Err(format!("invalid subject {subject:?}: {token:?} is no token to publish on")),
         None => Ok(()),
@@ -125,6 +132,7 @@ mod tests {
     #[test]
     fn a_subject_to_publish_on_has_plain_tokens() {
         assert_eq!(check_subject("events.v1.a~2E~b.ü"), Ok(()));
+        assert!(check_subject(&"a".repeat(5000)).unwrap_err().contains("5000 bytes, the limit is 2048"));
         for bad in ["", "a..b", ".a", "a.", "a b", "a.*", "a.>", "a\r\nPUB b"] {
             assert!(check_subject(bad).is_err(), "{bad:?}");
         }

@@ -13,7 +13,7 @@ use crate::ports::{DbClock, Ports};
 use crate::wire::Environment;
 
 /// How long a writer of SQLite waits for its turn.
-const WRITER_WAIT: Duration = Duration::from_secs(30);
+pub(crate) const WRITER_WAIT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Shared<D: Database> {
     pub(crate) pool: Pool<D>,

@@ -10,7 +10,7 @@ use trellis::{Message, MessageId};
 use crate::database::{Database, Fault, Store, begin};
 use crate::outbox::append::append;
 use crate::outbox::error::OutboxError;
-use crate::outbox::shared::Shared;
+use crate::outbox::shared::{Shared, WRITER_WAIT};
 
 /// A transaction open longer than this is warned about.
 const SLOW: Duration = Duration::from_secs(5);
@@ -36,7 +36,7 @@ pub struct Tx<D: Database> {
 impl<D: Database> Tx<D> {
     pub(crate) async fn begin(shared: &Arc<Shared<D>>) -> Result<Self, OutboxError> {
         let writer = shared.writer().await?;
-        let (open, writer) = begin(&shared.pool, writer).await.map_err(|error| shared.error(error))?;
+        let (open, writer) = begin_in_turn(shared, writer).await?;
         let began = shared.ports.clock.monotonic();
         let shared = Arc::clone(shared);
         let open = Some(open);
@@ -119,6 +119,8 @@ impl<D: Database> trellis::Outbox for Tx<D> {
 
     async fn append(&mut self, message: Message) -> Result<MessageId, OutboxError> {
         let shared = Arc::clone(&self.shared);
+        // Until it succeeds: its error may be swallowed like that of any other statement.
+        self.touched = true;
         let id = append(self.connection(), &shared, message).await?;
         self.enqueued += 1;
         self.touched = false;
@@ -158,6 +160,28 @@ impl<D: Database> Drop for Tx<D> {
         // In this order, so that the rollback is queued before the next writer begins.
         drop(self.open.take());
         drop(self.writer.take());
+    }
+}
+
+/// Begin, again and again while another process holds SQLite's write lock: its busy time-out is
+/// not fair, and several seconds of bad luck are no reason to fail.
+async fn begin_in_turn<D: Database>(
+    shared: &Arc<Shared<D>>,
+    mut writer: Option<OwnedMutexGuard<()>>,
+) -> Result<(Transaction<'static, D>, Option<OwnedMutexGuard<()>>), OutboxError> {
+    let clock = &shared.ports.clock;
+    let began = clock.monotonic();
+    loop {
+        match begin(&shared.pool, writer.take()).await {
+            Ok(begun) => return Ok(begun),
+            Err(error)
+                if <D as Store>::fault(&error) == Fault::Busy
+                    && clock.monotonic().saturating_sub(began) < WRITER_WAIT =>
+            {
+                writer = shared.writer().await?;
+            }
+            Err(error) => return Err(shared.error(error)),
+        }
     }
 }
 

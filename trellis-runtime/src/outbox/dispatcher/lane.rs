@@ -1,14 +1,18 @@
 //! One lane of a dispatcher: claim, publish, settle, again.
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::Mutex;
 
 use crate::broker::Broker;
-use crate::causes::chain;
+use crate::causes::{chain, said};
 use crate::database::{ClaimBy, Database, Store};
 use crate::outbox::OutboxError;
+use crate::outbox::config::HORIZON;
 use crate::outbox::dispatcher::Control;
 use crate::outbox::dispatcher::page::{Page, PageRow};
 use crate::outbox::row::Claim;
@@ -40,7 +44,20 @@ pub(crate) struct Upkeep {
 }
 
 impl<D: Database> Worker<D> {
+    /// Work until told to stop. A panic costs a page its lease, not the dispatcher its lane.
     pub(crate) async fn run(self: Arc<Self>) {
+        while let Err(panic) = AssertUnwindSafe(self.work()).catch_unwind().await {
+            let reason = format!("a lane panicked: {}", said(&*panic));
+            tracing::error!(
+                reason,
+                "the dispatcher goes on; what the lane held is sent again after its lease"
+            );
+            self.control.trouble.send_replace(Some(reason));
+            tokio::time::sleep(TROUBLE_LONGEST).await;
+        }
+    }
+
+    async fn work(&self) {
         while let Some(page) = self.next_page().await {
             self.work_off(page).await;
         }
@@ -55,6 +72,14 @@ impl<D: Database> Worker<D> {
             }
             if !self.broker_is_back(&mut upkeep).await {
                 return None;
+            }
+            if self.control.owed.load(Ordering::Acquire) > 0 {
+                // What was sent and could not be marked would only be sent again.
+                if self.control.drain.is_cancelled() {
+                    return None;
+                }
+                self.pause(&mut upkeep).await;
+                continue;
             }
             self.maintain(&mut upkeep).await;
             let token = self.shared.ports.ulid();
@@ -100,7 +125,7 @@ impl<D: Database> Worker<D> {
             token,
             page: shared.config.page.into(),
             lease_ms: whole_ms(shared.config.lease),
-            horizon_ms: whole_ms(shared.config.horizon()),
+            horizon_ms: whole_ms(HORIZON),
             bytes: PAGE_BYTES,
         };
         let offset = shared.db_clock.offset_ms();
@@ -154,7 +179,7 @@ impl<D: Database> Worker<D> {
         self.pause(upkeep).await;
     }
 
-    async fn pause(&self, upkeep: &mut Upkeep) {
+    pub(super) async fn pause(&self, upkeep: &mut Upkeep) {
         let longest = TROUBLE_FIRST.saturating_mul(1 << upkeep.troubles.min(8)).min(TROUBLE_LONGEST);
         upkeep.troubles = upkeep.troubles.saturating_add(1);
         tokio::select! {
@@ -195,11 +220,16 @@ impl<D: Database> Worker<D> {
             tracing::warn!("this process was stopped for long; its claimed rows are left to their lease");
             return;
         }
-        let outcome = page.publish(&self.broker, in_time).await;
-        if let Some(reason) = &outcome.unavailable {
+        let (outcome, suspects) = page.publish(&self.broker).await;
+        self.settle(&page, outcome).await;
+        if suspects.is_empty() {
+            return;
+        }
+        let judged = page.judge(&self.broker, suspects, in_time).await;
+        if let Some(reason) = &judged.unavailable {
             tracing::warn!(%reason, "the broker is not available, dispatching pauses");
             self.control.paused.send_replace(Some(reason.clone()));
         }
-        self.settle(&page, outcome).await;
+        self.settle(&page, judged).await;
     }
 }

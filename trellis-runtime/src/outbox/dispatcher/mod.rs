@@ -8,7 +8,7 @@ mod settle;
 mod verdict;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
@@ -70,8 +70,10 @@ struct Control {
     halt: CancellationToken,
     /// Why nothing is claimed until the broker is back.
     paused: watch::Sender<Option<String>>,
-    /// Why the last claim failed.
+    /// Why the last claim or mark failed.
     trouble: watch::Sender<Option<String>>,
+    /// Marks that the database has refused so far. Nothing is claimed while there are any.
+    owed: AtomicUsize,
     counters: Counters,
 }
 
@@ -83,6 +85,7 @@ impl Dispatcher {
             halt: CancellationToken::new(),
             paused: watch::Sender::new(None),
             trouble: watch::Sender::new(None),
+            owed: AtomicUsize::new(0),
             counters: Counters::default(),
         });
         let worker = Arc::new(lane::Worker {

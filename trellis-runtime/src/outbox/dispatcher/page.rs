@@ -1,4 +1,5 @@
 //! One claimed page: publish it, and decide what becomes of each row.
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,6 +7,10 @@ use bytes::Bytes;
 
 use crate::broker::{Ack, Broker, Outgoing, PublishError};
 use crate::outbox::row::{ClaimedRow, check_subject, decode_headers};
+
+/// How long a connection that was cut may take to be back.
+const RECOVERY: Duration = Duration::from_millis(1500);
+const BETWEEN_PROBES: Duration = Duration::from_millis(250);
 
 /// A page under a lease.
 pub(crate) struct Page {
@@ -48,34 +53,61 @@ pub(crate) struct Outcome {
 }
 
 impl Page {
-    /// Publish all rows. A failure that the row need not be guilty of is put to the test: the
-    /// broker is probed, and if it is well, the row is tried once more and the broker probed
-    /// again. Only a row that fails between two good probes is guilty.
-    pub(crate) async fn publish(&self, broker: &Arc<dyn Broker>, in_time: impl Fn() -> bool) -> Outcome {
+    /// Publish all rows; returns what became of them, and the rows that failed without need to be
+    /// guilty of it, for [`Page::judge`].
+    pub(crate) async fn publish(&self, broker: &Arc<dyn Broker>) -> (Outcome, Vec<usize>) {
         let mut outcome = Outcome::default();
-        if !in_time() {
-            return outcome;
-        }
         let suspects = self.attempt(broker, (0..self.rows.len()).collect(), &mut outcome).await;
-        if suspects.is_empty() {
-            return outcome;
-        }
-        if let Err(reason) = broker.probe().await {
-            outcome.release(suspects, reason);
+        (outcome, suspects.into_iter().map(|(at, _)| at).collect())
+    }
+
+    /// Put suspects to the test: the broker is probed, and if it is well, they are tried once more.
+    /// Of several that fail again one may have spoilt the others' connection, so each is tried alone.
+    /// Only a row that fails alone, between two good probes, is guilty.
+    pub(crate) async fn judge(
+        &self,
+        broker: &Arc<dyn Broker>,
+        suspects: Vec<usize>,
+        in_time: impl Fn() -> bool,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        if let Err(reason) = recovered(broker).await {
+            outcome.release(suspects, Some(reason));
             return outcome;
         }
         if !in_time() {
-            outcome.released.extend(suspects.into_iter().map(|(at, _)| at));
+            outcome.release(suspects, None);
             return outcome;
         }
-        let again = suspects.into_iter().map(|(at, _)| at).collect();
-        let suspects = self.attempt(broker, again, &mut outcome).await;
-        if suspects.is_empty() {
+        let alone = suspects.len() == 1;
+        let mut failed: VecDeque<(usize, String)> = self.attempt(broker, suspects, &mut outcome).await.into();
+        if !failed.is_empty()
+            && let Err(reason) = recovered(broker).await
+        {
+            outcome.release(failed.into_iter().map(|(at, _)| at), Some(reason));
             return outcome;
         }
-        match broker.probe().await {
-            Err(reason) => outcome.release(suspects, reason),
-            Ok(()) => outcome.failed.extend(suspects),
+        if alone {
+            outcome.failed.extend(failed);
+            return outcome;
+        }
+        while let Some((at, _)) = failed.pop_front() {
+            let rest = |failed: VecDeque<(usize, String)>| failed.into_iter().map(|(at, _)| at);
+            if !in_time() {
+                outcome.release(std::iter::once(at).chain(rest(failed)), None);
+                return outcome;
+            }
+            let again = self.attempt(broker, vec![at], &mut outcome).await;
+            if again.is_empty() {
+                continue;
+            }
+            match recovered(broker).await {
+                Ok(()) => outcome.failed.extend(again),
+                Err(reason) => {
+                    outcome.release(std::iter::once(at).chain(rest(failed)), Some(reason));
+                    return outcome;
+                }
+            }
         }
         outcome
     }
@@ -100,7 +132,9 @@ impl Page {
             }
         }
         let mut suspects = Vec::new();
-        for (at, answer) in sending.into_iter().zip(broker.publish(messages).await) {
+        let no_answer = || Err(PublishError::Unavailable("the broker gave no answer".to_owned()));
+        let answers = broker.publish(messages).await.into_iter().chain(std::iter::repeat_with(no_answer));
+        for (at, answer) in sending.into_iter().zip(answers) {
             match answer {
                 Ok(ack) => outcome.sent.push((at, ack)),
                 Err(PublishError::Refused(reason)) => outcome.failed.push((at, reason)),
@@ -112,8 +146,22 @@ impl Page {
 }
 
 impl Outcome {
-    fn release(&mut self, suspects: Vec<(usize, String)>, reason: String) {
-        self.released.extend(suspects.into_iter().map(|(at, _)| at));
-        self.unavailable = Some(reason);
+    fn release(&mut self, rows: impl IntoIterator<Item = usize>, unavailable: Option<String>) {
+        self.released.extend(rows);
+        self.unavailable = unavailable;
+    }
+}
+
+/// Whether the broker is well, or is again after a moment: a message that makes the server cut the
+/// connection must not pass for an outage.
+async fn recovered(broker: &Arc<dyn Broker>) -> Result<(), String> {
+    let mut limit = std::pin::pin!(tokio::time::sleep(RECOVERY));
+    loop {
+        let Err(reason) = broker.probe().await else { return Ok(()) };
+        tokio::select! {
+            biased;
+            () = &mut limit => return Err(reason),
+            () = tokio::time::sleep(BETWEEN_PROBES) => {}
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A published page: what became of each row is marked in the table.
 use std::future::Future;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::causes::chain;
@@ -11,10 +12,11 @@ use crate::outbox::dispatcher::page::{Outcome, Page};
 use crate::outbox::dispatcher::verdict::fail;
 use crate::outbox::row::ClaimedRow;
 
-/// How often a settlement is repeated when the database fails.
+/// How often a settlement is tried by a dispatcher that stops.
 const SETTLE_TRIES: u32 = 4;
-/// The longest wait before the first repetition; it grows.
-const BETWEEN_TRIES: Duration = Duration::from_millis(100);
+/// The wait between two tries: it doubles from the first to the longest.
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+const BETWEEN_TRIES_LONGEST: Duration = Duration::from_secs(1);
 
 impl<D: Database> Worker<D> {
     /// Mark every row of a page.
@@ -93,26 +95,57 @@ impl<D: Database> Worker<D> {
         }
     }
 
-    /// Repeat a settlement that the database refuses, for a while; then the lease settles it.
+    /// Repeat a settlement that the database refuses until it succeeds, or the dispatcher stops; then
+    /// the lease settles it. Nothing is claimed meanwhile.
     async fn settled<F: Future<Output = sqlx::Result<u64>>>(
         &self,
         what: &str,
         rows: usize,
         settle: impl Fn() -> F,
     ) {
-        for attempt in 1..=SETTLE_TRIES {
+        let mut owed = None;
+        let mut tries: u32 = 0;
+        loop {
             match self.asked(settle()).await {
-                Ok(settled) if settled == rows as u64 => return,
+                Ok(settled) if settled == rows as u64 => break,
                 Ok(settled) => {
                     tracing::debug!(what, rows, settled, "some rows were no longer held by this claim");
-                    return;
+                    break;
                 }
                 Err(error) => {
-                    tracing::warn!(what, rows, attempt, error = %chain(&error), "rows could not be marked");
+                    let reason = format!("{rows} rows that were {what} cannot be marked: {}", chain(&error));
+                    tracing::warn!(tries, reason, "the outbox is in trouble, trying again");
+                    self.control.trouble.send_replace(Some(reason));
+                    owed.get_or_insert_with(|| Owed::new(&self.control.owed));
                 }
             }
-            tokio::time::sleep(self.shared.ports.jitter.full(BETWEEN_TRIES * attempt)).await;
+            tries += 1;
+            let stopping = self.control.halt.is_cancelled() || self.control.drain.is_cancelled();
+            if stopping && tries >= SETTLE_TRIES {
+                return;
+            }
+            let longest = BETWEEN_TRIES.saturating_mul(1 << tries.min(5)).min(BETWEEN_TRIES_LONGEST);
+            tokio::time::sleep(longest / 2 + self.shared.ports.jitter.full(longest / 2)).await;
         }
+        if owed.is_some() {
+            self.shared.wake.notify_one();
+        }
+    }
+}
+
+/// A mark that the database has refused, as long as it lives.
+struct Owed<'a>(&'a AtomicUsize);
+
+impl<'a> Owed<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Owed<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

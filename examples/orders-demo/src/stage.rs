@@ -15,7 +15,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 /// What a service says when its dispatcher and its groups run.
-const READY: &str = "service started";
+const READY: &str = "running until asked to end";
 
 /// One of the two services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

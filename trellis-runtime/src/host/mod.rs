@@ -88,7 +88,10 @@ impl<C: Contract, D: Database> Host<C, D> {
     ///
     /// Cancel safety: may be dropped and called again.
     pub async fn asked_to_end(&self) {
-        signal::asked_to_end().await;
+        let asked = signal::asked_to_end();
+        // From here on a signal is heard: whoever starts the process may wait for this line.
+        tracing::info!(contract = C::ID, "running until asked to end");
+        asked.await;
         tracing::info!(contract = C::ID, "asked to end");
     }
 

@@ -1,11 +1,13 @@
 //! When the operating system asks the process to end.
+use std::future::Future;
 
-/// Ready when it does. Signals that cannot be listened to never come.
+/// Listens from the call on; ready when the process is asked to end. Signals that cannot be listened
+/// to never come.
 #[cfg(unix)]
-pub(crate) async fn asked_to_end() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let one = |kind| async move {
-        match signal(kind) {
+pub(crate) fn asked_to_end() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+    async fn one(listened: std::io::Result<Signal>) {
+        match listened {
             Ok(mut signals) => {
                 signals.recv().await;
             }
@@ -14,27 +16,33 @@ pub(crate) async fn asked_to_end() {
                 std::future::pending::<()>().await;
             }
         }
-    };
-    tokio::select! {
-        () = one(SignalKind::terminate()) => {}
-        () = one(SignalKind::interrupt()) => {}
+    }
+    let (terminate, interrupt) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    async move {
+        tokio::select! {
+            () = one(terminate) => {}
+            () = one(interrupt) => {}
+        }
     }
 }
 
-/// Ready when it does. Signals that cannot be listened to never come.
+/// Listens from the call on; ready when the process is asked to end. Signals that cannot be listened
+/// to never come.
 #[cfg(windows)]
-pub(crate) async fn asked_to_end() {
+pub(crate) fn asked_to_end() -> impl Future<Output = ()> {
     use tokio::signal::windows;
     let listened =
         (windows::ctrl_c(), windows::ctrl_break(), windows::ctrl_close(), windows::ctrl_shutdown());
-    let (Ok(mut c), Ok(mut pause), Ok(mut close), Ok(mut shutdown)) = listened else {
-        tracing::warn!("the console's signals cannot be listened to");
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = c.recv() => {}
-        _ = pause.recv() => {}
-        _ = close.recv() => {}
-        _ = shutdown.recv() => {}
+    async move {
+        let (Ok(mut c), Ok(mut pause), Ok(mut close), Ok(mut shutdown)) = listened else {
+            tracing::warn!("the console's signals cannot be listened to");
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = c.recv() => {}
+            _ = pause.recv() => {}
+            _ = close.recv() => {}
+            _ = shutdown.recv() => {}
+        }
     }
 }

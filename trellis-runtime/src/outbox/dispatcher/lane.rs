@@ -215,7 +215,8 @@ impl<D: Database> Worker<D> {
     async fn work_off(&self, page: Page) {
         let lease = self.shared.config.lease;
         let clock = &self.shared.ports.clock;
-        let in_time = || clock.monotonic().saturating_sub(page.claimed_at) < lease / 2;
+        // A publish that begins by then ends within the lease, of which `ack_timeout` is a quarter at most.
+        let in_time = || clock.monotonic().saturating_sub(page.claimed_at) < lease * 3 / 4;
         if !in_time() {
             tracing::warn!("this process was stopped for long; its claimed rows are left to their lease");
             return;

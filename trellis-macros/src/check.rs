@@ -3,6 +3,7 @@
 mod case;
 mod fields;
 mod group;
+mod job;
 mod names;
 mod paths;
 mod reserved;
@@ -13,15 +14,22 @@ mod shape;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
 
+use crate::kind::Facade;
 use crate::model::Contract;
 use crate::report::Report;
 
 pub(crate) fn check(contract: &mut Contract, report: &mut Report) {
     identity(contract, report);
     contract.taken = reserved::taken(&contract.items, report);
-    paths::check(&mut contract.events, report);
+    let events = contract.events.iter_mut().map(|event| &mut event.declared);
+    paths::check(&Facade::EVENT, events.collect(), report);
+    let jobs = contract.jobs.iter_mut().map(|job| &mut job.declared);
+    paths::check(&Facade::JOB, jobs.collect(), report);
     for event in &contract.events {
         fields::check(event, &contract.items, report);
+    }
+    for job in &mut contract.jobs {
+        job::check(job, report);
     }
     group::check(contract, report);
 }

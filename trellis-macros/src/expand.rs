@@ -3,6 +3,7 @@ mod docs;
 mod event;
 mod facade;
 mod group;
+mod job;
 mod manifest;
 mod unfinished;
 
@@ -10,14 +11,17 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::Path;
 
+use crate::kind::Facade;
 use crate::model::{Contract, Module};
 
 pub(crate) fn expand(contract: &Contract) -> TokenStream {
-    let Contract { module, body, events, groups, .. } = contract;
+    let Contract { module, body, events, jobs, groups, .. } = contract;
     let Module { attrs, inner_attrs, vis, mod_token, ident } = module;
+    let event_facade = facade::expand(contract, &Facade::EVENT, events.iter().map(|one| &one.declared));
+    let job_facade = facade::expand(contract, &Facade::JOB, jobs.iter().map(|one| &one.declared));
     let events = events.iter().map(|one| event::implement(contract, one));
+    let jobs = jobs.iter().map(|one| job::implement(contract, one));
     let groups = groups.iter().map(|one| group::implement(contract, one));
-    let facade = facade::events(contract);
     let marker = manifest::marker(contract);
     quote! {
         #(#attrs)*
@@ -25,8 +29,10 @@ pub(crate) fn expand(contract: &Contract) -> TokenStream {
             #(#inner_attrs)*
             #(#body)*
             #(#events)*
+            #(#jobs)*
             #(#groups)*
-            #facade
+            #event_facade
+            #job_facade
             #marker
         }
     }

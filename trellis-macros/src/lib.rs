@@ -31,6 +31,12 @@ pub fn event(_args: TokenStream, item: TokenStream) -> TokenStream {
 
 #[allow(missing_docs, reason = "documented where `trellis` re-exports it")]
 #[proc_macro_attribute]
+pub fn job(_args: TokenStream, item: TokenStream) -> TokenStream {
+    outside_of_a_contract(Kind::Job, item.into()).into()
+}
+
+#[allow(missing_docs, reason = "documented where `trellis` re-exports it")]
+#[proc_macro_attribute]
 pub fn group(_args: TokenStream, item: TokenStream) -> TokenStream {
     outside_of_a_contract(Kind::Group, item.into()).into()
 }

@@ -1,6 +1,9 @@
 //! What was declared, with the spans it was declared at.
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use proc_macro2::{Span, TokenStream};
-use syn::{Attribute, Ident, Item, LitStr, Path, Token, Type, Visibility};
+use syn::{Attribute, Ident, Item, Lit, LitStr, Path, Token, Type, Visibility};
 
 /// One contract module.
 pub(crate) struct Contract {
@@ -11,6 +14,7 @@ pub(crate) struct Contract {
     /// The same as far as they could be parsed, for the checks.
     pub(crate) items: Vec<Item>,
     pub(crate) events: Vec<Event>,
+    pub(crate) jobs: Vec<Job>,
     pub(crate) groups: Vec<Group>,
     /// Items of the caller that hold a name which the expansion would use.
     pub(crate) taken: Taken,
@@ -37,14 +41,7 @@ pub(crate) struct Module {
 
 /// Which generated names an item of the caller holds.
 #[derive(Default)]
-pub(crate) struct Taken {
-    /// `Contract`
-    pub(crate) marker: bool,
-    /// `event`
-    pub(crate) facade: bool,
-    /// `EVENT`
-    pub(crate) constant: bool,
-}
+pub(crate) struct Taken(pub(crate) BTreeSet<String>);
 
 /// What every declaration has.
 pub(crate) struct Declared {
@@ -57,19 +54,51 @@ pub(crate) struct Declared {
     pub(crate) facade_attrs: Vec<Attribute>,
     /// `#[cfg(..)]`s, to be repeated on everything that is generated.
     pub(crate) cfgs: Vec<Attribute>,
+    /// Cleared where the name cannot be a path of its facade.
+    pub(crate) in_facade: bool,
+}
+
+/// What a declaration carries.
+pub(crate) struct Payload {
+    /// Its type, where it is not the type under the attribute.
+    pub(crate) ty: Option<Type>,
+    /// Derives that were taken from a type that does not parse.
+    pub(crate) unfinished: Vec<(Derive, Path)>,
 }
 
 /// `#[event(..)]`
 pub(crate) struct Event {
     pub(crate) declared: Declared,
+    pub(crate) payload: Payload,
     pub(crate) params: Vec<FieldName>,
     pub(crate) order_by: Option<FieldName>,
-    /// The payload, where it is not the type itself.
-    pub(crate) payload: Option<Type>,
-    /// Derives that were taken from a type that does not parse.
-    pub(crate) unfinished: Vec<(Derive, Path)>,
-    /// Cleared where the name cannot be a path of the facade.
-    pub(crate) in_facade: bool,
+}
+
+/// `#[job(..)]`
+pub(crate) struct Job {
+    pub(crate) declared: Declared,
+    pub(crate) payload: Payload,
+    pub(crate) result: Option<Type>,
+    pub(crate) update: Option<Type>,
+    pub(crate) retry: Retry,
+    pub(crate) deadline: Option<Given<Duration>>,
+}
+
+/// What a job says of its tries, where it differs from the default.
+#[derive(Default)]
+pub(crate) struct Retry {
+    pub(crate) tries: Option<Given<u64>>,
+    pub(crate) first: Option<Given<Duration>>,
+    pub(crate) longest: Option<Given<Duration>>,
+    pub(crate) explicit: bool,
+    /// Something in it could not be read, so that what is missing here may have been given.
+    pub(crate) incomplete: bool,
+}
+
+/// The value of an option, and the literal that says it.
+pub(crate) struct Given<T> {
+    pub(crate) value: T,
+    pub(crate) literal: Lit,
 }
 
 /// What a payload derives.
@@ -108,6 +137,20 @@ impl Args {
     /// The identity as text.
     pub(crate) fn id(&self) -> String {
         self.id.as_ref().map(LitStr::value).unwrap_or_default()
+    }
+}
+
+impl Taken {
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+}
+
+impl Payload {
+    /// The type of what `declared` carries.
+    pub(crate) fn of(&self, declared: &Declared) -> Type {
+        let ident = &declared.ident;
+        self.ty.clone().unwrap_or_else(|| syn::parse_quote!(#ident))
     }
 }
 

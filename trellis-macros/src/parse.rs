@@ -1,10 +1,13 @@
 //! Tokens → declarations.
 mod args;
 mod attrs;
+mod duration;
 mod event;
 mod group;
+mod job;
 mod options;
 mod piece;
+mod retry;
 mod unfinished;
 
 use proc_macro2::TokenStream;
@@ -31,6 +34,7 @@ pub(crate) fn contract(args: TokenStream, item: TokenStream, report: &mut Report
         body: Vec::new(),
         items: Vec::new(),
         events: Vec::new(),
+        jobs: Vec::new(),
         groups: Vec::new(),
         taken: Taken::default(),
     };
@@ -73,14 +77,14 @@ fn declare(piece: Piece, contract: &mut Contract, report: &mut Report) {
         match kind {
             Kind::Event => {
                 if let Some(mut event) = event::read(&attr, &head, report) {
-                    if let Err(error) = &item {
-                        emitted = unfinished::without_derives(emitted, &mut event.unfinished);
-                        // Nothing is changed silently, should rustc accept what did not parse here.
-                        if !event.unfinished.is_empty() {
-                            report.push(error.clone());
-                        }
-                    }
+                    emitted = unfinished::payload(emitted, &item, &mut event.payload, report);
                     contract.events.push(event);
+                }
+            }
+            Kind::Job => {
+                if let Some(mut job) = job::read(&attr, &head, report) {
+                    emitted = unfinished::payload(emitted, &item, &mut job.payload, report);
+                    contract.jobs.push(job);
                 }
             }
             Kind::Group => {
@@ -111,6 +115,7 @@ fn declared(kind: Kind, name: Option<LitStr>, head: &Head, report: &mut Report) 
         name,
         facade_attrs: attrs::for_the_facade(&head.attrs),
         cfgs: attrs::cfgs(&head.attrs),
+        in_facade: true,
     })
 }
 

@@ -32,6 +32,15 @@ impl Report {
         result.map_err(|error| self.push(error)).ok()
     }
 
+    /// All of it as one error.
+    pub(crate) fn into_result(self) -> syn::Result<()> {
+        let combined = self.0.into_iter().reduce(|mut all, error| {
+            all.combine(error);
+            all
+        });
+        combined.map_or(Ok(()), Err)
+    }
+
     pub(crate) fn into_compile_errors(self) -> TokenStream {
         self.0.iter().map(syn::Error::to_compile_error).collect()
     }

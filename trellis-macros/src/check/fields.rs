@@ -15,7 +15,7 @@ pub(super) fn check(event: &Event, items: &[Item], report: &mut Report) {
     let named: Vec<(&FieldName, &str)> =
         params.chain(event.order_by.iter().map(|name| (name, "an ordering key"))).collect();
     let Some((first, _)) = named.first() else { return };
-    let payload = payload(event);
+    let payload = event.payload.of(&event.declared);
     let refusal = match shape::of_type(&payload, items) {
         Shape::Object(object) => {
             if let Some(span) = object.flatten {
@@ -35,7 +35,7 @@ pub(super) fn check(event: &Event, items: &[Item], report: &mut Report) {
             "an enum has no fields that all of its values share: `params` and `order_by` need a struct"
                 .to_owned()
         }
-        Shape::Other("null") if event.payload.is_none() => {
+        Shape::Other("null") if event.payload.ty.is_none() => {
             format!(
                 "`{}` has no fields: give it some, or say what travels, `payload = path::to::Type`",
                 event.declared.ident
@@ -130,11 +130,6 @@ fn distance(one: &str, other: &str) -> usize {
         row = next;
     }
     row.last().copied().unwrap_or_default()
-}
-
-fn payload(event: &Event) -> Type {
-    let ident = &event.declared.ident;
-    event.payload.clone().unwrap_or_else(|| syn::parse_quote!(#ident))
 }
 
 fn spelled(payload: &Type) -> String {

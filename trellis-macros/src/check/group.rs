@@ -9,17 +9,18 @@ use crate::report::Report;
 
 pub(super) fn check(contract: &mut Contract, report: &mut Report) {
     let events: Vec<String> = contract.events.iter().map(|event| event.declared.ident.to_string()).collect();
+    let jobs: Vec<String> = contract.jobs.iter().map(|job| job.declared.ident.to_string()).collect();
     for index in 0..contract.groups.len() {
         let (before, rest) = contract.groups.split_at_mut(index);
         let Some(group) = rest.first_mut() else { return };
         name(group, before, report);
         named_twice(group, report);
-        group.members.retain(|member| is_event(member, &contract.items, &events, report));
+        group.members.retain(|member| is_event(member, &contract.items, &events, &jobs, report));
     }
 }
 
 /// What is not in sight, rustc decides.
-fn is_event(member: &Type, items: &[Item], events: &[String], report: &mut Report) -> bool {
+fn is_event(member: &Type, items: &[Item], events: &[String], jobs: &[String], report: &mut Report) -> bool {
     let Type::Path(TypePath { qself: None, path, .. }) = member else { return true };
     let Named::Item(
         Item::Struct(ItemStruct { ident, generics, .. }) | Item::Enum(ItemEnum { ident, generics, .. }),
@@ -31,10 +32,12 @@ fn is_event(member: &Type, items: &[Item], events: &[String], report: &mut Repor
     if !generics.params.is_empty() || events.contains(&ident.to_string()) {
         return true;
     }
-    report.error(
-        member,
-        format!("`{ident}` is no event: declare it, `#[event(\"…\")]`, or name the event that carries it"),
-    );
+    let message = if jobs.contains(&ident.to_string()) {
+        format!("`{ident}` is a job, and a group consumes events: work on it with `impl Work<{ident}> for …`")
+    } else {
+        format!("`{ident}` is no event: declare it, `#[event(\"…\")]`, or name the event that carries it")
+    };
+    report.error(member, message);
     false
 }
 

@@ -1,18 +1,21 @@
 //! What names may look like. Each refusal says what is wrong, then what is right.
 use heck::ToSnakeCase;
 
+use crate::kind::Facade;
+
 /// A logical name: a dotted snake_case path that is also a path of fields on the facade.
-pub(super) fn logical(name: &str) -> Result<(), String> {
-    let right = "write snake_case words joined by dots, as in `orders.created`";
-    dotted(name, right)?;
+pub(super) fn logical(name: &str, facade: &Facade) -> Result<(), String> {
+    let right = format!("write snake_case words joined by dots, as in `{}`", facade.example);
+    dotted(name, &right)?;
     let Some(keyword) = name.split('.').find(|word| is_keyword(word)) else { return Ok(()) };
     let other: Vec<String> = name
         .split('.')
         .map(|word| if is_keyword(word) { format!("{word}_") } else { word.to_owned() })
         .collect();
     Err(format!(
-        "`{keyword}` is a Rust keyword, so `ctx.event.{name}` could not be written: \
+        "`{keyword}` is a Rust keyword, so `ctx.{}.{name}` could not be written: \
          choose another word, or `{}`",
+        facade.noun,
         other.join(".")
     ))
 }
@@ -86,7 +89,12 @@ fn is_keyword(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEYWORDS, group, identity, is_keyword, logical, suggest};
+    use super::{KEYWORDS, group, identity, is_keyword, suggest};
+    use crate::kind::Facade;
+
+    fn logical(name: &str) -> Result<(), String> {
+        super::logical(name, &Facade::EVENT)
+    }
 
     #[test]
     fn paths_of_words_are_logical_names() {

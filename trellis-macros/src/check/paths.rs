@@ -5,50 +5,50 @@
 use quote::ToTokens;
 
 use super::names;
-use crate::model::{Declared, Event};
+use crate::kind::Facade;
+use crate::model::Declared;
 use crate::report::Report;
 
 /// Take out of the facade what cannot be a path in it.
-pub(super) fn check(events: &mut [Event], report: &mut Report) {
-    for index in 0..events.len() {
-        let (before, rest) = events.split_at_mut(index);
-        let Some(event) = rest.first_mut() else { return };
-        let Some(name) = &event.declared.name else {
-            event.in_facade = false;
-            continue;
-        };
-        if let Err(message) = fits(&name.value(), &event.declared, before) {
+pub(super) fn check(facade: &Facade, declarations: Vec<&mut Declared>, report: &mut Report) {
+    let mut before: Vec<&Declared> = Vec::new();
+    for declared in declarations {
+        let fits = declared.name.as_ref().map(|name| fits(&name.value(), facade, declared, &before));
+        if let (Some(Err(message)), Some(name)) = (&fits, &declared.name) {
             report.error(name, message);
-            event.in_facade = false;
+        }
+        declared.in_facade = matches!(fits, Some(Ok(())));
+        if declared.in_facade {
+            before.push(declared);
         }
     }
 }
 
-fn fits(name: &str, declared: &Declared, before: &[Event]) -> Result<(), String> {
-    names::logical(name)?;
-    let mut others = before.iter().filter(|other| other.in_facade);
-    others.find_map(|other| conflict(name, declared, &other.declared)).map_or(Ok(()), Err)
+fn fits(name: &str, facade: &Facade, declared: &Declared, before: &[&Declared]) -> Result<(), String> {
+    names::logical(name, facade)?;
+    before.iter().find_map(|other| conflict(name, facade, declared, other)).map_or(Ok(()), Err)
 }
 
-fn conflict(name: &str, declared: &Declared, other: &Declared) -> Option<String> {
+fn conflict(name: &str, facade: &Facade, declared: &Declared, other: &Declared) -> Option<String> {
+    let Facade { noun, with_article, plural, last_word, .. } = facade;
     let (other_name, other_ident) = (other.name.as_ref()?.value(), &other.ident);
     if name == other_name {
         let same =
-            format!("`{name}` is the name of `{other_ident}` already: each event needs a name of its own");
+            format!("`{name}` is the name of `{other_ident}` already: each {noun} needs a name of its own");
         return (!either_or(declared, other)).then_some(same);
     }
     let longer_than =
         |long: &str, short: &str| long.strip_prefix(short).is_some_and(|rest| rest.starts_with('.'));
     if longer_than(&other_name, name) {
         return Some(format!(
-            "`ctx.event.{name}` is a group of events, because `{other_ident}` is `{other_name}`: \
-             an event beside it needs another word, as in `{name}.changed`"
+            "`ctx.{noun}.{name}` is a group of {plural}, because `{other_ident}` is `{other_name}`: \
+             {with_article} beside it needs another word, as in `{name}.{last_word}`"
         ));
     }
     longer_than(name, &other_name).then(|| {
         format!(
-            "`ctx.event.{other_name}` is the event `{other_ident}`, so no other event can be inside it: \
-             rename one of the two, say `{other_name}` to `{other_name}.changed`"
+            "`ctx.{noun}.{other_name}` is the {noun} `{other_ident}`, so no other {noun} can be inside it: \
+             rename one of the two, say `{other_name}` to `{other_name}.{last_word}`"
         )
     })
 }

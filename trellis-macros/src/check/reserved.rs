@@ -1,6 +1,8 @@
 //! Items of the caller that hold a name which the expansion needs.
+use syn::ext::IdentExt;
 use syn::{Ident, Item, UseTree};
 
+use crate::kind::Facade;
 use crate::model::Taken;
 use crate::report::Report;
 
@@ -11,7 +13,7 @@ pub(super) fn taken(items: &[Item], report: &mut Report) -> Taken {
             Item::Use(item) => imports(&item.tree, &mut taken, report),
             _ => {
                 if let Some(ident) =
-                    type_name(item).or_else(|| value_name(item).filter(|ident| *ident == "EVENT"))
+                    type_name(item).or_else(|| value_name(item).filter(|ident| !is_module(ident)))
                 {
                     take(ident, &mut taken, report);
                 }
@@ -22,25 +24,35 @@ pub(super) fn taken(items: &[Item], report: &mut Report) -> Taken {
 }
 
 /// What is imported as `Contract` or `EVENT` can only be a type or a constant; what is imported as
-/// `event` is most likely a macro, which does not collide.
+/// `event` or `job` is most likely a macro, which does not collide.
 fn imports(tree: &UseTree, taken: &mut Taken, report: &mut Report) {
     match tree {
         UseTree::Path(path) => imports(&path.tree, taken, report),
         UseTree::Group(group) => group.items.iter().for_each(|tree| imports(tree, taken, report)),
-        UseTree::Name(name) if name.ident != "event" => take(&name.ident, taken, report),
-        UseTree::Rename(name) if name.rename != "event" => take(&name.rename, taken, report),
+        UseTree::Name(name) if !is_module(&name.ident) => take(&name.ident, taken, report),
+        UseTree::Rename(name) if !is_module(&name.rename) => take(&name.rename, taken, report),
         UseTree::Name(_) | UseTree::Rename(_) | UseTree::Glob(_) => {}
     }
 }
 
+/// Whether the module of a facade is called so.
+fn is_module(ident: &Ident) -> bool {
+    Facade::ALL.iter().any(|facade| ident.unraw() == facade.noun)
+}
+
 fn take(ident: &Ident, taken: &mut Taken, report: &mut Report) {
-    let (slot, what) = match ident.to_string().trim_start_matches("r#") {
-        "Contract" => (&mut taken.marker, "the type that stands for the contract"),
-        "event" => (&mut taken.facade, "the facade of its events"),
-        "EVENT" => (&mut taken.constant, "the facade of its events, as a value"),
-        _ => return,
+    let name = ident.unraw().to_string();
+    let facade = |Facade { noun, plural, constant, .. }: &Facade| {
+        let value = (name == *constant).then(|| format!("the facade of its {plural}, as a value"));
+        value.or_else(|| (name == *noun).then(|| format!("the facade of its {plural}")))
     };
-    *slot = true;
+    let what = if name == "Contract" {
+        "the type that stands for the contract".to_owned()
+    } else {
+        let Some(what) = Facade::ALL.iter().find_map(facade) else { return };
+        what
+    };
+    taken.0.insert(name);
     let message =
         format!("`{ident}` is what `#[trellis::contract]` calls {what}: choose another name for this");
     report.error(ident, message);

@@ -1,9 +1,9 @@
 //! One `impl Event` per event.
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 
 use super::private;
-use super::unfinished::stand_in;
+use super::unfinished::stand_ins;
 use crate::model::{Contract, Event};
 
 // Spanned at the type, so that what the compiler says of the impl, it says there.
@@ -11,17 +11,14 @@ pub(super) fn implement(contract: &Contract, event: &Event) -> TokenStream {
     let private = private(&contract.args.krate);
     let id = contract.args.id();
     let (ident, name, cfgs) = (&event.declared.ident, event.declared.name(), &event.declared.cfgs);
-    let payload = event.payload.as_ref().map_or_else(|| ident.to_token_stream(), ToTokens::to_token_stream);
+    let payload = event.payload.of(&event.declared);
     let wires: Vec<&str> = event.params.iter().map(|param| param.wire.as_str()).collect();
     let params = (!wires.is_empty()).then(|| quote!(.params(&[#(#wires),*])));
     let order_by = event.order_by.as_ref().map(|field| {
         let wire = &field.wire;
         quote!(.order_by(#wire))
     });
-    let stand_ins = event.unfinished.iter().map(|derive| {
-        let stand_in = stand_in(derive, ident, &private);
-        quote!(#(#cfgs)* #stand_in)
-    });
+    let stand_ins = stand_ins(&event.declared, &event.payload, &private);
     let implementation = quote_spanned! {ident.span()=>
         #(#cfgs)*
         #[automatically_derived]
@@ -32,5 +29,5 @@ pub(super) fn implement(contract: &Contract, event: &Event) -> TokenStream {
                 #private::EventDeclaration::new(#id, #name) #params #order_by;
         }
     };
-    quote!(#(#stand_ins)* #implementation)
+    quote!(#stand_ins #implementation)
 }

@@ -1,4 +1,5 @@
-//! The facade: `orders.created` → `ctx.event.orders.created`, one struct per group of the path.
+//! The facade: `orders.created` → `ctx.event.orders.created`, one struct per group of
+//! the path; and the same for every other kind that has handles.
 use std::collections::BTreeMap;
 
 use heck::ToUpperCamelCase;
@@ -7,40 +8,46 @@ use quote::quote;
 use syn::{Ident, LitStr, Visibility};
 
 use super::{docs, private_from_inside, shown_at};
-use crate::model::{Contract, Event};
+use crate::kind::Facade;
+use crate::model::{Contract, Declared};
 
-pub(super) fn events(contract: &Contract) -> TokenStream {
-    let mut facade = Facade::default();
-    facade.type_names.insert(Vec::new(), "Root".to_owned());
-    facade.structs.push(Struct::default());
-    for event in contract.events.iter().filter(|event| event.in_facade) {
-        facade.add(event);
-    }
-    let module = facade_module(contract);
-    let structs = facade.structs.iter().map(|one| facade.expand(one, contract));
-    let doc = format!(" The facade at `ctx.event`: the events of `{}`.", contract.args.id());
-    let constant = (!contract.taken.constant).then(|| {
+/// `declarations` are all of the kind that `facade` leads to.
+pub(super) fn expand<'a>(
+    contract: &Contract,
+    facade: &Facade,
+    declarations: impl Iterator<Item = &'a Declared>,
+) -> TokenStream {
+    let mut tree = Tree::new();
+    declarations.filter(|declared| declared.in_facade).for_each(|declared| tree.add(declared));
+    let Facade { noun, plural, constant, .. } = facade;
+    let module = module(contract, facade);
+    let structs = tree.structs.iter().map(|one| tree.expand(one, contract, facade));
+    let doc = format!(" The facade at `ctx.{noun}`: the {plural} of `{}`.", contract.args.id());
+    let value = (!contract.taken.has(constant)).then(|| {
+        let doc = format!(" The facade at `ctx.{noun}`, for use where there is no context.");
+        let constant = Ident::new(constant, Span::call_site());
         quote! {
-            /// The facade at `ctx.event`, for use where there is no context.
+            #[doc = #doc]
             #[allow(dead_code)]
-            pub const EVENT: #module::Root = #module::Root::ALL;
+            pub const #constant: #module::Root = #module::Root::ALL;
         }
     });
     quote! {
         #[doc = #doc]
         #[allow(dead_code, deprecated)]
         pub mod #module { #(#structs)* }
-        #constant
+        #value
     }
 }
 
 /// The module that holds the facade; hidden where the caller has taken its name.
-pub(super) fn facade_module(contract: &Contract) -> Ident {
-    Ident::new(if contract.taken.facade { "__event" } else { "event" }, Span::call_site())
+pub(super) fn module(contract: &Contract, Facade { noun, .. }: &Facade) -> Ident {
+    let name = if contract.taken.has(noun) { format!("__{noun}") } else { (*noun).to_owned() };
+    Ident::new(&name, Span::call_site())
 }
 
-#[derive(Default)]
-struct Facade<'a> {
+/// The structs of a facade, and what they are called.
+struct Tree<'a> {
     structs: Vec<Struct<'a>>,
     type_names: BTreeMap<Vec<String>, String>,
 }
@@ -50,12 +57,19 @@ struct Facade<'a> {
 struct Struct<'a> {
     path: Vec<String>,
     groups: Vec<String>,
-    events: Vec<(String, &'a Event)>,
+    leaves: Vec<(String, &'a Declared)>,
 }
 
-impl<'a> Facade<'a> {
-    fn add(&mut self, event: &'a Event) {
-        let name = event.declared.name();
+impl<'a> Tree<'a> {
+    fn new() -> Self {
+        Self {
+            structs: vec![Struct::default()],
+            type_names: BTreeMap::from([(Vec::new(), "Root".to_owned())]),
+        }
+    }
+
+    fn add(&mut self, declared: &'a Declared) {
+        let name = declared.name();
         let mut path: Vec<String> = name.split('.').map(str::to_owned).collect();
         let Some(leaf) = path.pop() else { return };
         for depth in 0..path.len() {
@@ -66,7 +80,7 @@ impl<'a> Facade<'a> {
                 group.groups.push(token.clone());
             }
         }
-        self.group(&path).events.push((leaf, event));
+        self.group(&path).leaves.push((leaf, declared));
     }
 
     fn group(&mut self, path: &[String]) -> &mut Struct<'a> {
@@ -96,8 +110,10 @@ impl<'a> Facade<'a> {
         Ident::new(name, Span::call_site())
     }
 
-    fn expand(&self, one: &Struct, contract: &Contract) -> TokenStream {
+    fn expand(&self, one: &Struct, contract: &Contract, facade: &Facade) -> TokenStream {
         let private = private_from_inside(&contract.args.krate);
+        let handle = Ident::new(facade.handle, Span::call_site());
+        let handle = quote!(#private::#handle);
         let name = self.type_name(&one.path);
         let (mut fields, mut values) = (Vec::new(), Vec::new());
         for token in &one.groups {
@@ -108,14 +124,14 @@ impl<'a> Facade<'a> {
             fields.push(quote!(#[doc = #doc] pub #field: #ty));
             values.push(quote!(#field: #ty::ALL));
         }
-        for (token, event) in &one.events {
-            fields.push(leaf(token, event, &private));
-            let (field, cfgs) = (leaf_ident(token, event), &event.declared.cfgs);
-            values.push(quote!(#(#cfgs)* #field: #private::EventHandle::new()));
+        for (token, declared) in &one.leaves {
+            fields.push(leaf(token, declared, &handle));
+            let (field, cfgs) = (leaf_ident(token, declared), &declared.cfgs);
+            values.push(quote!(#(#cfgs)* #field: #handle::new()));
         }
         let doc = match one.path.as_slice() {
-            [] => " All events.".to_owned(),
-            path => format!(" Events `{}.*`.", path.join(".")),
+            [] => format!(" All {}.", facade.plural),
+            path => format!(" The {} `{}.*`.", facade.plural, path.join(".")),
         };
         quote! {
             #[doc = #doc]
@@ -140,17 +156,16 @@ impl<'a> Facade<'a> {
 }
 
 /// Named at the literal, so that "go to definition" lands on the declaration.
-fn leaf_ident(token: &str, event: &Event) -> Ident {
-    Ident::new(token, event.declared.name.as_ref().map_or_else(Span::call_site, LitStr::span))
+fn leaf_ident(token: &str, declared: &Declared) -> Ident {
+    Ident::new(token, declared.name.as_ref().map_or_else(Span::call_site, LitStr::span))
 }
 
-fn leaf(token: &str, event: &Event, private: &TokenStream) -> TokenStream {
-    let declared = &event.declared;
+fn leaf(token: &str, declared: &Declared, handle: &TokenStream) -> TokenStream {
     let (marker, cfgs, attrs) = (&declared.ident, &declared.cfgs, &declared.facade_attrs);
-    let field = leaf_ident(token, event);
+    let field = leaf_ident(token, declared);
     let span = field.span();
     let vis = shown_at(span, from_inside(&declared.vis));
-    let ty = shown_at(span, quote!(#private::EventHandle<super::#marker>));
+    let ty = shown_at(span, quote!(#handle<super::#marker>));
     let fallback = attrs.iter().all(|attr| docs::value(attr).is_none()).then(|| {
         let doc = format!(" `{}`", declared.name());
         quote!(#[doc = #doc])

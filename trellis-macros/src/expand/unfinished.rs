@@ -4,9 +4,18 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Ident, Path};
 
-use crate::model::Derive;
+use crate::model::{Declared, Derive, Payload};
 
-pub(super) fn stand_in((derive, path): &(Derive, Path), ident: &Ident, private: &TokenStream) -> TokenStream {
+pub(super) fn stand_ins(declared: &Declared, payload: &Payload, private: &TokenStream) -> TokenStream {
+    let Declared { ident, cfgs, .. } = declared;
+    let stand_ins = payload.unfinished.iter().map(|derive| {
+        let stand_in = stand_in(derive, ident, private);
+        quote!(#(#cfgs)* #stand_in)
+    });
+    quote!(#(#stand_ins)*)
+}
+
+fn stand_in((derive, path): &(Derive, Path), ident: &Ident, private: &TokenStream) -> TokenStream {
     let result = quote!(#private::core::result::Result);
     match derive {
         Derive::Serialize => quote! {

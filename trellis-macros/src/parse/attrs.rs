@@ -78,7 +78,7 @@ pub(super) fn without_nested(tokens: TokenStream, krate: &Path, report: &mut Rep
                 let Split { helpers, rest } = split(group.stream(), krate, report);
                 for (kind, attr) in helpers {
                     let kind = kind.attribute();
-                    let message = "belongs directly in the contract module; what it sends can be elsewhere, `payload = path::to::Type`";
+                    let message = "belongs directly in the contract module; what it carries can be elsewhere, `payload = path::to::Type`";
                     report.error(attr, format!("`#[{kind}]` {message}"));
                 }
                 let mut inner = Group::new(Delimiter::Brace, without_nested(rest, krate, report));

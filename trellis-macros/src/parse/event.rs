@@ -2,12 +2,12 @@
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Ident, LitStr, Token, Type};
+use syn::{Attribute, Ident, LitStr, Token};
 
 use super::piece::Head;
 use super::{declared, options};
 use crate::kind::Kind;
-use crate::model::{Event, FieldName};
+use crate::model::{Event, FieldName, Payload};
 use crate::report::Report;
 
 const OPTIONS: &str = "params, order_by, payload";
@@ -18,20 +18,14 @@ pub(super) fn read(attr: &Attribute, head: &Head, report: &mut Report) -> Option
         let key = options::key(input, OPTIONS)?;
         match key.to_string().as_str() {
             "params" => options::once(&mut params, &key, read_params(input)?),
-            "order_by" => options::once(&mut order_by, &key, read_order_by(input)?),
-            "payload" => options::once(&mut payload, &key, read_payload(input)?),
+            "order_by" => options::once(&mut order_by, &key, read_order_by(input, &key)?),
+            "payload" => options::once(&mut payload, &key, options::ty(input, &key)?),
             _ => Err(options::unknown(&key, OPTIONS)),
         }
     });
     let declared = declared(Kind::Event, name, head, report)?;
-    Some(Event {
-        declared,
-        params: params.unwrap_or_default(),
-        order_by,
-        payload,
-        unfinished: Vec::new(),
-        in_facade: true,
-    })
+    let payload = Payload { ty: payload, unfinished: Vec::new() };
+    Some(Event { declared, payload, params: params.unwrap_or_default(), order_by })
 }
 
 fn read_params(input: ParseStream) -> syn::Result<Vec<FieldName>> {
@@ -50,14 +44,9 @@ fn read_params(input: ParseStream) -> syn::Result<Vec<FieldName>> {
     Ok(names.into_iter().collect())
 }
 
-fn read_order_by(input: ParseStream) -> syn::Result<FieldName> {
-    input.parse::<Token![=]>()?;
+fn read_order_by(input: ParseStream, key: &Ident) -> syn::Result<FieldName> {
+    options::value(input, key, "`order_by = customer_id`")?;
     read_field(input)
-}
-
-fn read_payload(input: ParseStream) -> syn::Result<Type> {
-    input.parse::<Token![=]>()?;
-    input.parse()
 }
 
 fn read_field(input: ParseStream) -> syn::Result<FieldName> {

@@ -1,7 +1,7 @@
 //! `#[group("stock", replay = "all")]`
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Attribute, Field, Fields, Item, LitStr, Token, Type};
+use syn::{Attribute, Field, Fields, Item, LitStr, Type};
 
 use super::piece::Head;
 use super::{declared, options};
@@ -22,7 +22,7 @@ pub(super) fn read(
         if key != "replay" {
             return Err(options::unknown(&key, "replay"));
         }
-        input.parse::<Token![=]>()?;
+        options::value(input, &key, "`replay = \"all\"`")?;
         if !input.peek(LitStr) {
             return Err(input.error(REPLAY));
         }

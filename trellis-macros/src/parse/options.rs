@@ -2,7 +2,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Attribute, Ident, LitStr, Meta, Token};
+use syn::{Attribute, Ident, LitStr, Meta, Token, Type};
 
 use crate::kind::Kind;
 use crate::report::Report;
@@ -70,6 +70,20 @@ pub(super) fn once<T>(slot: &mut Option<T>, key: &Ident, value: T) -> syn::Resul
     }
     *slot = Some(value);
     Ok(())
+}
+
+/// Past the `=` of an option, to its value. `form` is how both look.
+pub(super) fn value(input: ParseStream, key: &Ident, form: &str) -> syn::Result<()> {
+    let equals: Option<Token![=]> = input.parse()?;
+    if equals.is_some() && !input.is_empty() && !input.peek(Token![,]) {
+        return Ok(());
+    }
+    Err(syn::Error::new(key.span(), format!("write {form}")))
+}
+
+pub(super) fn ty(input: ParseStream, key: &Ident) -> syn::Result<Type> {
+    value(input, key, &format!("`{key} = path::to::Type`"))?;
+    input.parse()
 }
 
 /// Hand each element of a comma-separated list to `element`, and go on with the next after an error.

@@ -3,13 +3,30 @@ use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Path, Token};
+use syn::{Attribute, Item, Path, Token};
 
-use crate::model::Derive;
+use crate::model::{Derive, Payload};
+use crate::report::Report;
+
+/// The tokens of a declaration's type, without derives if it does not parse.
+pub(super) fn payload(
+    tokens: TokenStream,
+    item: &syn::Result<Item>,
+    payload: &mut Payload,
+    report: &mut Report,
+) -> TokenStream {
+    let Err(error) = item else { return tokens };
+    let tokens = without_derives(tokens, &mut payload.unfinished);
+    // Nothing is changed silently, should rustc accept what did not parse here.
+    if !payload.unfinished.is_empty() {
+        report.push(error.clone());
+    }
+    tokens
+}
 
 /// Take away the derives that a payload needs, with their attributes: on half an item they would
 /// only repeat what rustc says of it, and leave it without the traits.
-pub(super) fn without_derives(tokens: TokenStream, taken: &mut Vec<(Derive, Path)>) -> TokenStream {
+fn without_derives(tokens: TokenStream, taken: &mut Vec<(Derive, Path)>) -> TokenStream {
     let mut kept = TokenStream::new();
     let mut tokens = tokens.into_iter().peekable();
     while let Some(tree) = tokens.next() {

@@ -67,7 +67,7 @@ pub mod orders {
                 Self::ALL
             }
         }
-        /// Events `orders.*`.
+        /// The events `orders.*`.
         #[::trellis::__private::core::prelude::v1::derive(
             ::trellis::__private::core::clone::Clone,
             ::trellis::__private::core::marker::Copy,
@@ -99,7 +99,7 @@ pub mod orders {
                 Self::ALL
             }
         }
-        /// Events `orders.lines.*`.
+        /// The events `orders.lines.*`.
         #[::trellis::__private::core::prelude::v1::derive(
             ::trellis::__private::core::clone::Clone,
             ::trellis::__private::core::marker::Copy,
@@ -125,6 +125,30 @@ pub mod orders {
     /// The facade at `ctx.event`, for use where there is no context.
     #[allow(dead_code)]
     pub const EVENT: event::Root = event::Root::ALL;
+    /// The facade at `ctx.job`: the jobs of `acme.orders@v1`.
+    #[allow(dead_code, deprecated)]
+    pub mod job {
+        /// All jobs.
+        #[::trellis::__private::core::prelude::v1::derive(
+            ::trellis::__private::core::clone::Clone,
+            ::trellis::__private::core::marker::Copy,
+            ::trellis::__private::core::fmt::Debug,
+        )]
+        pub struct Root {}
+        impl Root {
+            #[doc(hidden)]
+            pub const ALL: Self = Self {};
+        }
+        #[automatically_derived]
+        impl ::trellis::__private::core::default::Default for Root {
+            fn default() -> Self {
+                Self::ALL
+            }
+        }
+    }
+    /// The facade at `ctx.job`, for use where there is no context.
+    #[allow(dead_code)]
+    pub const JOB: job::Root = job::Root::ALL;
     /// This contract, as a type.
     #[::trellis::__private::core::prelude::v1::derive(
         ::trellis::__private::core::clone::Clone,
@@ -139,6 +163,7 @@ pub mod orders {
     impl ::trellis::__private::Contract for Contract {
         const ID: &'static str = "acme.orders@v1";
         type Events = event::Root;
+        type Jobs = job::Root;
         fn events() -> ::trellis::__private::std::vec::Vec<
             ::trellis::__private::EventDeclaration,
         > {
@@ -148,6 +173,11 @@ pub mod orders {
                 <OrderCancelled as ::trellis::__private::Event>::DECLARATION,
                 <LineAdded as ::trellis::__private::Event>::DECLARATION,
             ])
+        }
+        fn jobs() -> ::trellis::__private::std::vec::Vec<
+            ::trellis::__private::JobDeclaration,
+        > {
+            ::trellis::__private::core::convert::From::from([])
         }
         fn manifest() -> ::trellis::__private::Manifest {
             #[allow(unused_mut)]

@@ -14,16 +14,24 @@ const DECLARATION : :: trellis :: __private :: EventDeclaration = :: trellis :: 
 impl Root { # [doc (hidden)] pub const ALL : Self = Self { orders : Orders :: ALL , }
 ; }
 # [automatically_derived] impl :: trellis :: __private :: core :: default :: Default for Root { fn default () -> Self { Self :: ALL }
-} # [doc = " Events `orders.*`."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: fmt :: Debug ,)] pub struct Orders { # [doc = " `orders.created`"] pub created : :: trellis :: __private :: EventHandle < super :: Created > , # [doc = " `orders.sent`"] pub sent : :: trellis :: __private :: EventHandle < super :: Sent > , }
+} # [doc = " The events `orders.*`."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: fmt :: Debug ,)] pub struct Orders { # [doc = " `orders.created`"] pub created : :: trellis :: __private :: EventHandle < super :: Created > , # [doc = " `orders.sent`"] pub sent : :: trellis :: __private :: EventHandle < super :: Sent > , }
 impl Orders { # [doc (hidden)] pub const ALL : Self = Self { created : :: trellis :: __private :: EventHandle :: new () , sent : :: trellis :: __private :: EventHandle :: new () , }
 ; }
 # [automatically_derived] impl :: trellis :: __private :: core :: default :: Default for Orders { fn default () -> Self { Self :: ALL }
 } }
-# [doc = r" The facade at `ctx.event`, for use where there is no context."] # [allow (dead_code)] pub const EVENT : event :: Root = event :: Root :: ALL ;
+# [doc = " The facade at `ctx.event`, for use where there is no context."] # [allow (dead_code)] pub const EVENT : event :: Root = event :: Root :: ALL ;
+# [doc = " The facade at `ctx.job`: the jobs of `acme.orders@v1`."] # [allow (dead_code , deprecated)] pub mod job { # [doc = " All jobs."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: fmt :: Debug ,)] pub struct Root { }
+impl Root { # [doc (hidden)] pub const ALL : Self = Self { }
+; }
+# [automatically_derived] impl :: trellis :: __private :: core :: default :: Default for Root { fn default () -> Self { Self :: ALL }
+} }
+# [doc = " The facade at `ctx.job`, for use where there is no context."] # [allow (dead_code)] pub const JOB : job :: Root = job :: Root :: ALL ;
 # [doc = r" This contract, as a type."] # [:: trellis :: __private :: core :: prelude :: v1 :: derive (:: trellis :: __private :: core :: clone :: Clone , :: trellis :: __private :: core :: marker :: Copy , :: trellis :: __private :: core :: default :: Default , :: trellis :: __private :: core :: fmt :: Debug ,)] # [allow (dead_code)] pub struct Contract ;
 # [automatically_derived] # [allow (deprecated)] impl :: trellis :: __private :: Contract for Contract { const ID : & 'static str = "acme.orders@v1" ;
 type Events = event :: Root ;
+type Jobs = job :: Root ;
 fn events () -> :: trellis :: __private :: std :: vec :: Vec < :: trellis :: __private :: EventDeclaration > { :: trellis :: __private :: core :: convert :: From :: from ([< Created as :: trellis :: __private :: Event > :: DECLARATION , < Sent as :: trellis :: __private :: Event > :: DECLARATION]) }
+fn jobs () -> :: trellis :: __private :: std :: vec :: Vec < :: trellis :: __private :: JobDeclaration > { :: trellis :: __private :: core :: convert :: From :: from ([]) }
 fn manifest () -> :: trellis :: __private :: Manifest { # [allow (unused_mut)] let mut manifest = :: trellis :: __private :: ManifestBuilder :: new ("acme.orders@v1" , "") ;
 manifest . event :: < Created > ("") ;
 manifest . event :: < Sent > ("") ;

@@ -72,7 +72,7 @@ pub mod mistakes {
                 Self::ALL
             }
         }
-        /// Events `orders.*`.
+        /// The events `orders.*`.
         #[::trellis::__private::core::prelude::v1::derive(
             ::trellis::__private::core::clone::Clone,
             ::trellis::__private::core::marker::Copy,
@@ -98,6 +98,30 @@ pub mod mistakes {
     /// The facade at `ctx.event`, for use where there is no context.
     #[allow(dead_code)]
     pub const EVENT: __event::Root = __event::Root::ALL;
+    /// The facade at `ctx.job`: the jobs of `acme`.
+    #[allow(dead_code, deprecated)]
+    pub mod job {
+        /// All jobs.
+        #[::trellis::__private::core::prelude::v1::derive(
+            ::trellis::__private::core::clone::Clone,
+            ::trellis::__private::core::marker::Copy,
+            ::trellis::__private::core::fmt::Debug,
+        )]
+        pub struct Root {}
+        impl Root {
+            #[doc(hidden)]
+            pub const ALL: Self = Self {};
+        }
+        #[automatically_derived]
+        impl ::trellis::__private::core::default::Default for Root {
+            fn default() -> Self {
+                Self::ALL
+            }
+        }
+    }
+    /// The facade at `ctx.job`, for use where there is no context.
+    #[allow(dead_code)]
+    pub const JOB: job::Root = job::Root::ALL;
     /// This contract, as a type.
     #[::trellis::__private::core::prelude::v1::derive(
         ::trellis::__private::core::clone::Clone,
@@ -112,6 +136,7 @@ pub mod mistakes {
     impl ::trellis::__private::Contract for Contract {
         const ID: &'static str = "acme";
         type Events = __event::Root;
+        type Jobs = job::Root;
         fn events() -> ::trellis::__private::std::vec::Vec<
             ::trellis::__private::EventDeclaration,
         > {
@@ -120,6 +145,11 @@ pub mod mistakes {
                 <Again as ::trellis::__private::Event>::DECLARATION,
                 <Nameless as ::trellis::__private::Event>::DECLARATION,
             ])
+        }
+        fn jobs() -> ::trellis::__private::std::vec::Vec<
+            ::trellis::__private::JobDeclaration,
+        > {
+            ::trellis::__private::core::convert::From::from([])
         }
         fn manifest() -> ::trellis::__private::Manifest {
             #[allow(unused_mut)]

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 pub use nats::NatsBroker;
+pub(crate) use nats::is_passing;
 
 /// A message as it is sent.
 #[derive(Debug, Clone)]

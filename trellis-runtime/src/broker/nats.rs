@@ -165,7 +165,7 @@ fn judge(error: async_nats::jetstream::context::PublishError) -> PublishError {
 }
 
 /// Errors of the server that another time may not see, by its `errors.json`.
-fn is_passing(code: ErrorCode, status: usize) -> bool {
+pub(crate) fn is_passing(code: ErrorCode, status: usize) -> bool {
     const PASSING: [ErrorCode; 12] = [
         ErrorCode::ACCOUNT_RESOURCES_EXCEEDED,
         ErrorCode::CLUSTER_NOT_AVAILABLE,

@@ -1,14 +1,15 @@
-//! One message into one open transaction.
-use trellis::{Message, MessageId, PayloadError};
+//! One message or job into one open transaction.
+use trellis::{JobId, Message, MessageId, PayloadError, Submission};
 
 use crate::database::{Database, Store};
 use crate::outbox::error::OutboxError;
+use crate::jobs::submission::{self, prepare as prepare_job};
 use crate::outbox::prepare::{Stamp, prepare};
-use crate::outbox::row::NewRow;
+use crate::outbox::row::{JOB, NewRow, encode_headers, job_row_id};
 use crate::outbox::shared::Shared;
-use crate::outbox::validate::Validators;
 use crate::ports::Ports;
 use crate::trace::TraceContext;
+use crate::validate::Validators;
 use crate::wire::Environment;
 
 /// An insert loses only to a row that a dispatcher removes at that moment.
@@ -20,11 +21,39 @@ pub(crate) async fn append<D: Database>(
     shared: &Shared<D>,
     message: Message,
 ) -> Result<MessageId, OutboxError> {
+    let (ports, limit) = (&shared.ports, shared.config.max_message_bytes);
+    let (id, row) = prepare_message(message, &shared.validators, ports, &shared.environment, limit)?;
+    insert(connection, shared, row).await?;
+    Ok(id)
+}
+
+/// The same for a job: a row whose body is the first entry of its log.
+pub(crate) async fn submit<D: Database>(
+    connection: &mut <D as sqlx::Database>::Connection,
+    shared: &Shared<D>,
+    submission: Submission,
+) -> Result<JobId, OutboxError> {
+    let (ports, limit) = (&shared.ports, shared.config.max_message_bytes);
+    let (id, row) = prepare_submission(submission, &shared.validators, ports, &shared.environment, limit)?;
+    match insert(connection, shared, row).await {
+        Ok(()) => Ok(id),
+        // By the name it was chosen under.
+        Err(OutboxError::DuplicateId { stored, .. }) => {
+            Err(OutboxError::DuplicateId { id: id.into(), stored })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Insert the row, or find that it is there already.
+async fn insert<D: Database>(
+    connection: &mut <D as sqlx::Database>::Connection,
+    shared: &Shared<D>,
+    row: NewRow,
+) -> Result<(), OutboxError> {
     if !sqlx::Connection::is_in_transaction(connection) {
         return Err(OutboxError::NotInTransaction);
     }
-    let (ports, limit) = (&shared.ports, shared.config.max_message_bytes);
-    let (id, row) = prepare_message(message, &shared.validators, ports, &shared.environment, limit)?;
     let failed = |error| shared.error(error);
     if let Some(key) = &row.order_key {
         // In a statement of its own: the row's sequence number is drawn under the lock, so that
@@ -37,10 +66,10 @@ pub(crate) async fn append<D: Database>(
             .await
             .map_err(failed)?
         {
-            return Ok(id);
+            return Ok(());
         }
         match <D as Store>::find(connection, &shared.sql, &row.id).await.map_err(failed)? {
-            Some(stored) if stored.is_same_message(&row) => return Ok(id),
+            Some(stored) if stored.is_same_message(&row) => return Ok(()),
             Some(stored) => return Err(OutboxError::DuplicateId { id: row.id, stored: stored.name }),
             // Sent and removed between the two statements: the id is free again.
             None => {}
@@ -57,7 +86,8 @@ pub(crate) fn prepare_message(
     environment: &Environment,
     max_message_bytes: usize,
 ) -> Result<(MessageId, NewRow), OutboxError> {
-    validators.check(&message.declaration, message.schema, &message.body)?;
+    let declared = (message.declaration.contract, message.declaration.name);
+    validators.check(declared, message.schema, &message.body)?;
     let id = match &message.id {
         Some(id) => id.clone(),
         None => MessageId::new(ports.ulid())
@@ -65,4 +95,29 @@ pub(crate) fn prepare_message(
     };
     let stamp = Stamp { id: id.clone(), time: ports.clock.now(), trace: TraceContext::next(&*ports.ids) };
     Ok((id, prepare(message, stamp, environment, max_message_bytes)?))
+}
+
+/// The same for a job.
+pub(crate) fn prepare_submission(
+    submission: Submission,
+    validators: &Validators,
+    ports: &Ports,
+    environment: &Environment,
+    max_message_bytes: usize,
+) -> Result<(JobId, NewRow), OutboxError> {
+    let name = submission.declaration.name;
+    let stamp = submission::Stamp::new(&submission, ports)?;
+    let prepared = prepare_job(submission, stamp, validators, environment, max_message_bytes)?;
+    let headers: Vec<(&str, &str)> =
+        prepared.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let row = NewRow {
+        id: job_row_id(name, &prepared.id),
+        kind: JOB,
+        name,
+        headers: encode_headers(&headers),
+        subject: prepared.subject,
+        body: prepared.body,
+        order_key: None,
+    };
+    Ok((prepared.id, row))
 }

@@ -2,6 +2,8 @@
 use trellis::PayloadError;
 
 use crate::database::{Fault, fault};
+use crate::jobs::SubmissionError;
+use crate::validate::Invalid;
 
 /// Why a transaction or an enqueue failed. Nothing of that transaction is sent.
 #[derive(Debug, thiserror::Error)]
@@ -11,15 +13,8 @@ pub enum OutboxError {
     #[error(transparent)]
     Payload(#[from] PayloadError),
     /// The payload violates a constraint of its schema.
-    #[error("payload of `{name}` is invalid at `{path}`: {problem}")]
-    Invalid {
-        /// Logical name.
-        name: &'static str,
-        /// JSON pointer to the fault; `/` alone is the whole payload.
-        path: String,
-        /// What is wrong there.
-        problem: String,
-    },
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
     /// Body and headers together exceed the configured limit.
     #[error(
         "`{name}` takes {size} bytes with its headers, the limit is {limit}: send a reference to the data instead, or raise `max_message_bytes` and the server's `max_payload`"
@@ -144,7 +139,7 @@ impl OutboxError {
         use OutboxErrorKind as Kind;
         match self {
             Self::Payload(_)
-            | Self::Invalid { .. }
+            | Self::Invalid(_)
             | Self::TooLarge { .. }
             | Self::SubjectTooLong { .. }
             | Self::KeyTooLong { .. } => Kind::Invalid,
@@ -175,6 +170,19 @@ impl From<sqlx::Error> for OutboxError {
             Fault::Conflict => Self::Conflict(error),
             Fault::Aborted => Self::Aborted(error),
             Fault::NoTable | Fault::Other => Self::Database(error),
+        }
+    }
+}
+
+impl From<SubmissionError> for OutboxError {
+    fn from(error: SubmissionError) -> Self {
+        match error {
+            SubmissionError::Payload(error) => Self::Payload(error),
+            SubmissionError::Invalid(error) => Self::Invalid(error),
+            SubmissionError::TooLarge { name, size, limit } => Self::TooLarge { name, size, limit },
+            SubmissionError::SubjectTooLong { name, size, limit } => {
+                Self::SubjectTooLong { name, size, limit }
+            }
         }
     }
 }

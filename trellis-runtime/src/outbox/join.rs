@@ -2,10 +2,10 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use trellis::{Message, MessageId};
+use trellis::{JobId, Message, MessageId, Submission};
 
 use crate::database::Database;
-use crate::outbox::append::append;
+use crate::outbox::append::{append, submit};
 use crate::outbox::error::OutboxError;
 use crate::outbox::shared::Shared;
 
@@ -31,12 +31,23 @@ impl<D: Database> trellis::Outbox for Joined<'_, D> {
     type Error = OutboxError;
 
     async fn append(&mut self, message: Message) -> Result<MessageId, OutboxError> {
-        let id = append(&mut *self.connection, &self.shared, message).await.map_err(|error| match error {
-            OutboxError::Busy(source) => OutboxError::DeferredTransaction(source),
-            error => error,
-        })?;
+        let id = append(&mut *self.connection, &self.shared, message).await.map_err(of_joined)?;
         self.enqueued = true;
         Ok(id)
+    }
+
+    async fn submit(&mut self, submission: Submission) -> Result<JobId, OutboxError> {
+        let id = submit(&mut *self.connection, &self.shared, submission).await.map_err(of_joined)?;
+        self.enqueued = true;
+        Ok(id)
+    }
+}
+
+/// A transaction that the caller began can have begun deferred.
+fn of_joined(error: OutboxError) -> OutboxError {
+    match error {
+        OutboxError::Busy(source) => OutboxError::DeferredTransaction(source),
+        error => error,
     }
 }
 

@@ -11,7 +11,6 @@ mod row;
 mod shared;
 mod stats;
 mod tx;
-mod validate;
 
 use std::sync::Arc;
 
@@ -26,14 +25,16 @@ pub use stats::{DeadRow, OutboxStats};
 pub use tx::Tx;
 
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use append::prepare_message;
-pub(crate) use prepare::parse_rfc3339;
-pub(crate) use row::{Claim, ClaimedRow, Failure, KINDS, NewRow, StoredRow};
+pub(crate) use append::{prepare_message, prepare_submission};
+pub(crate) use prepare::{header_bytes, parse_rfc3339, rfc3339};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use row::is_same_content;
+pub(crate) use row::{Claim, ClaimedRow, Failure, KINDS, MAX_SUBJECT_BYTES, NewRow, StoredRow};
 pub(crate) use shared::Shared;
-pub(crate) use validate::Validators;
 
 use crate::database::{Database, Store};
 use crate::ports::{DbClock, Ports};
+use crate::validate::Validators;
 use crate::wire::Environment;
 
 /// An outbox and inbox in one database. Cheap to clone; clones share one writer and one wake-up.

@@ -64,7 +64,7 @@ pub(crate) fn prepare(
 }
 
 /// Bytes of headers on the wire: a version line, `name: value` lines, an empty line.
-fn header_bytes(headers: &[(&str, &str)]) -> usize {
+pub(crate) fn header_bytes(headers: &[(&str, &str)]) -> usize {
     let lines: usize = headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
     "NATS/1.0\r\n\r\n".len() + lines
 }

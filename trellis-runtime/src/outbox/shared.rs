@@ -8,8 +8,8 @@ use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use crate::database::{Database, Store};
 use crate::outbox::config::{OutboxConfig, Tables};
 use crate::outbox::error::OutboxError;
-use crate::outbox::validate::Validators;
 use crate::ports::{DbClock, Ports};
+use crate::validate::Validators;
 use crate::wire::Environment;
 
 /// How long a writer of SQLite waits for its turn.

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use sqlx::Transaction;
 use tokio::sync::OwnedMutexGuard;
-use trellis::{Message, MessageId};
+use trellis::{JobId, Message, MessageId, Submission};
 
 use crate::database::{Database, Fault, Store, begin};
-use crate::outbox::append::append;
+use crate::outbox::append::{append, submit};
 use crate::outbox::error::OutboxError;
 use crate::outbox::shared::{Shared, WRITER_WAIT};
 
 /// A transaction open longer than this is warned about.
 const SLOW: Duration = Duration::from_secs(5);
 
-/// An open transaction that events can be enqueued in.
+/// An open transaction that events can be enqueued and jobs created in.
 ///
 /// It derefs to the sqlx connection, so `&mut **tx` runs queries and `tx` coerces to
 /// `&mut SqliteConnection` or `&mut PgConnection` for your helpers. Handlers get it as `&mut Tx`,
@@ -122,6 +122,15 @@ impl<D: Database> trellis::Outbox for Tx<D> {
         // Until it succeeds: its error may be swallowed like that of any other statement.
         self.touched = true;
         let id = append(self.connection(), &shared, message).await?;
+        self.enqueued += 1;
+        self.touched = false;
+        Ok(id)
+    }
+
+    async fn submit(&mut self, submission: Submission) -> Result<JobId, OutboxError> {
+        let shared = Arc::clone(&self.shared);
+        self.touched = true;
+        let id = submit(self.connection(), &shared, submission).await?;
         self.enqueued += 1;
         self.touched = false;
         Ok(id)

@@ -95,6 +95,22 @@ pub enum Error {
         log: String,
     },
 
+    /// A nats-server answered a request with an error.
+    #[error("nats-server refused `{request}`: {answer}")]
+    Refused {
+        /// The subject of the request.
+        request: String,
+        /// The error, as the server sent it.
+        answer: String,
+    },
+
+    /// No node of a cluster has the name.
+    #[error("no node of the cluster is called {name}")]
+    NoSuchNode {
+        /// The name that was asked for.
+        name: String,
+    },
+
     /// No free port was left, or the port that was asked for is taken.
     #[error("no port to listen on: {reason}")]
     Port {

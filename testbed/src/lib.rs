@@ -1,7 +1,7 @@
 //! Real servers for tests, demos and benchmarks: found, fetched, started, stopped.
 //!
-//! [`nats`] finds or fetches a `nats-server` and runs it; [`postgres`] does the same for PostgreSQL;
-//! [`Process`] runs any other program that a proof wants to stop, suspend or kill.
+//! [`nats`] finds or fetches a `nats-server` and runs it, alone or as a cluster of three; [`postgres`] does the same
+//! for a single PostgreSQL; [`Process`] runs any other program that a proof wants to stop, suspend or kill.
 //! Everything binds to 127.0.0.1 on a free port and lives in a temporary directory that goes with it.
 //!
 //! ```no_run

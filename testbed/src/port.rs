@@ -32,16 +32,21 @@ pub(crate) fn start_on_a_port(
     given: Option<u16>,
     mut start: impl FnMut(u16) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    if let Some(port) = given {
-        return start(port);
+    match given {
+        Some(port) => start(port),
+        None => while_ports_are_taken(|| start(free_port()?)),
     }
+}
+
+/// Tries again when somebody else was faster to take a port, a few times.
+pub(crate) fn while_ports_are_taken<T>(mut start: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     for _ in 1..ATTEMPTS {
-        match start(free_port()?) {
+        match start() {
             Err(Error::Port { .. }) => {}
             done => return done,
         }
     }
-    start(free_port()?)
+    start()
 }
 
 /// Where this process begins, so that processes side by side seldom meet.

@@ -1,43 +1,31 @@
 //! Whether a nats-server is ready, asked in its own protocol.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::io;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_millis(500);
-const ASK_JETSTREAM: &[u8] =
-    b"CONNECT {\"verbose\":false}\r\nSUB _INBOX.testbed 1\r\nPUB $JS.API.INFO _INBOX.testbed 0\r\n\r\nPING\r\n";
+use super::client::Client;
 
-/// Whether the server of this name answers on the port, and its JetStream too when that is asked for.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Whether the server of this name answers on the port, and its JetStream too when that is asked for. In a cluster the
+/// answer is that of the leader of all of JetStream: there is one then, and it can be reached through this server.
 ///
 /// The name matters: another server may have taken the port in the meantime.
 pub(super) fn is_ready(name: &str, port: u16, jetstream: bool) -> bool {
     ask(name, port, jetstream).unwrap_or(false)
 }
 
-fn ask(name: &str, port: u16, jetstream: bool) -> std::io::Result<bool> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut lines = BufReader::new(&stream).lines();
-
-    let info = lines.next().transpose()?.unwrap_or_default();
-    if !info.starts_with("INFO ") || !info.contains(&format!("\"server_name\":\"{name}\"")) {
+fn ask(name: &str, port: u16, jetstream: bool) -> io::Result<bool> {
+    let client = Client::connect(port, PATIENCE)?;
+    if client.greeted_with("server_name") != name {
         return Ok(false);
     }
     if !jetstream {
         return Ok(true);
     }
     // Extra configuration may ask for credentials or TLS: then its word has to do.
-    if ["\"auth_required\":true", "\"tls_required\":true"].iter().any(|demand| info.contains(demand)) {
-        return Ok(info.contains("\"jetstream\":true"));
+    if client.is_told("auth_required") || client.is_told("tls_required") {
+        return Ok(client.is_told("jetstream"));
     }
-    (&stream).write_all(ASK_JETSTREAM)?;
-    for line in lines {
-        let line = line?;
-        if line.contains("account_info_response") {
-            return Ok(!line.contains("\"error\""));
-        }
-    }
-    Ok(false)
+    Ok(client.ask("$JS.API.INFO", "")?.get("error").is_none())
 }

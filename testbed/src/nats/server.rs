@@ -23,17 +23,32 @@ pub struct Server {
     name: String,
     port: u16,
     directory: TempDir,
+    start_limit: Duration,
 }
 
 impl Server {
     /// Starts a server and waits until it, and its JetStream, answer.
     pub fn start(binary: &NatsBinary, options: Options) -> Result<Self, Error> {
-        let directory = tempfile::Builder::new().prefix("trellis-nats-").tempdir();
-        let directory = directory.map_err(Error::io("make a temporary directory"))?;
-        let mut server =
-            Self { process: None, binary: binary.clone(), options, name: unique_name(), port: 0, directory };
+        let mut server = Self::prepare(binary, options, START_LIMIT)?;
         start_on_a_port(server.options.port, |port| server.start_on(port))?;
         Ok(server)
+    }
+
+    /// A server that has its name and its directory, but does not run.
+    pub(super) fn prepare(
+        binary: &NatsBinary,
+        options: Options,
+        start_limit: Duration,
+    ) -> Result<Self, Error> {
+        let directory = tempfile::Builder::new().prefix("trellis-nats-").tempdir();
+        let directory = directory.map_err(Error::io("make a temporary directory"))?;
+        let (binary, name) = (binary.clone(), unique_name());
+        Ok(Self { process: None, binary, options, name, port: 0, directory, start_limit })
+    }
+
+    /// The name by which it goes in a cluster.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The URL for clients.
@@ -104,18 +119,34 @@ impl Server {
         self.process.as_mut().map_or(Ok(()), Process::resume)
     }
 
-    fn start_on(&mut self, port: u16) -> Result<(), Error> {
+    /// Whether its process runs, be it suspended.
+    pub(super) fn is_running(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// Starts its process, which is not ready yet.
+    pub(super) fn launch_on(&mut self, port: u16) -> Result<(), Error> {
         let config = self.directory.path().join("nats-server.conf");
         let text = self.options.config(&self.name, port, &self.store_dir());
         fs::write(&config, text).map_err(Error::writing(&config))?;
-
-        let mut process = launch(&self.binary.path, &config, &self.log()).start()?;
-        process.wait_until_ready(START_LIMIT, "bind:", |_| {
-            probe::is_ready(&self.name, port, self.options.jetstream)
-        })?;
-        self.process = Some(process);
+        self.process = Some(launch(&self.binary.path, &config, &self.log()).start()?);
         self.port = port;
         Ok(())
+    }
+
+    /// Waits until it, and its JetStream, answer; one that does not is ended.
+    pub(super) fn wait_until_ready(&mut self) -> Result<(), Error> {
+        let Some(mut process) = self.process.take() else { return Ok(()) };
+        process.wait_until_ready(self.start_limit, "bind:", |_| {
+            probe::is_ready(&self.name, self.port, self.options.jetstream)
+        })?;
+        self.process = Some(process);
+        Ok(())
+    }
+
+    fn start_on(&mut self, port: u16) -> Result<(), Error> {
+        self.launch_on(port)?;
+        self.wait_until_ready()
     }
 }
 

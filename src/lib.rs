@@ -7,8 +7,8 @@
 //! `trellis-runtime` is the engine.
 //!
 //! * [`contract`]: the whole grammar of a contract module.
-//! * [`On`] and [`Service`]: how a service handles events.
-//! * [`Outbox`]: the port through which an enqueue joins your transaction.
+//! * [`On`], [`Work`] and [`Service`]: how a service handles events and works on jobs.
+//! * [`Outbox`]: the port through which events and jobs join your transaction.
 
 // `#[trellis::contract]` expands to `::trellis::…`; make that path work in here too.
 extern crate self as trellis;
@@ -17,6 +17,7 @@ mod event;
 mod field;
 mod group;
 mod handler;
+mod job;
 mod manifest;
 mod message;
 mod outbox;
@@ -27,7 +28,12 @@ pub use event::{Event, EventDeclaration, EventHandle};
 pub use field::FieldError;
 pub use group::{Group, GroupDeclaration, Mount, Registrar, Replay};
 pub use handler::{HandlerError, On, Received, Service};
-pub use manifest::{Contract, EventSpec, GroupSpec, Manifest, ManifestBuilder, MemberSpec};
+pub use job::{
+    ActiveJob, Attempt, Boxed, Cancellation, Create, InvalidJobId, Job, JobDeclaration, JobError, JobFacts,
+    JobHandle, JobId, JobRefs, LogLevel, LogLine, NoUpdate, Progress, Retry, Submission, Submit, Then,
+    UpdateError, WaitKind, WaitTarget, Work,
+};
+pub use manifest::{Contract, EventSpec, GroupSpec, JobSpec, Manifest, ManifestBuilder, MemberSpec};
 pub use message::{InvalidMessageId, Message, MessageId, Payload, PayloadError};
 pub use outbox::{Enqueue, Outbox};
 /// Declares a contract: what a service owns, as an inline module.
@@ -57,16 +63,32 @@ pub use outbox::{Enqueue, Outbox};
 ///         pub order_id: u64,
 ///     }
 ///
+///     /// Sends the customer a receipt.
+///     #[job("orders.send_receipt", result = Receipt, retry(tries = 8, longest = "1h"), deadline = "2d")]
+///     #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+///     pub struct SendReceipt {
+///         pub order_id: u64,
+///         pub address: String,
+///     }
+///
+///     #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+///     pub struct Receipt {
+///         pub mail_id: String,
+///     }
+///
 ///     /// Keeps the stock in step.
 ///     #[group("stock", replay = "all")]
 ///     pub struct Stock(OrderCreated, OrderCancelled);
 /// }
 ///
-/// use trellis::{Contract, Event};
+/// use trellis::{Contract, Event, Job};
 ///
 /// assert_eq!(orders::Contract::ID, "acme.orders@v1");
 /// assert_eq!(orders::OrderCreated::DECLARATION.params, ["region"]);
+/// assert_eq!(orders::SendReceipt::DECLARATION.retry.tries, 8);
 /// let handle = orders::EVENT.orders.created; // `ctx.event.orders.created` inside a handler
+/// assert_eq!(size_of_val(&handle), 0);
+/// let handle = orders::JOB.orders.send_receipt; // `ctx.job.orders.send_receipt` inside a handler
 /// assert_eq!(size_of_val(&handle), 0);
 /// ```
 ///
@@ -78,8 +100,8 @@ pub use outbox::{Enqueue, Outbox};
 ///
 /// # What may be in the module
 ///
-/// Anything. Items under [`#[event]`](event) and [`#[group]`](group) are declarations; they stand
-/// directly in the module and are no product of another macro in it. Everything else stays as it
+/// Anything. Items under [`#[event]`](event), [`#[job]`](macro@job) and [`#[group]`](group) are declarations;
+/// they stand directly in the module and are no product of another macro in it. Everything else stays as it
 /// is. `#[cfg]` on a declaration holds for all that is generated for it. Doc comments flow into the
 /// facade and the [`Manifest`]. The module is inline, because rustc does not show a macro what is in
 /// another file: payloads can be elsewhere, `payload = path`.
@@ -87,9 +109,11 @@ pub use outbox::{Enqueue, Outbox};
 /// # What is added to the module
 ///
 /// * `Contract`: the contract as a type, with [`trellis::Contract`](trait@Contract).
-/// * `event`: the types of the facade, `event::Root` above all: zero-sized, `Copy`, one field per word.
-/// * `EVENT`: that facade as a value, for use where there is no context.
-/// * an [`Event`] implementation per event; a [`Group`] and a [`Mount`] implementation per group.
+/// * `event` and `job`: the types of the two facades, `event::Root` and `job::Root` above all: zero-sized,
+///   `Copy`, one field per word.
+/// * `EVENT` and `JOB`: those facades as values, for use where there is no context.
+/// * an [`Event`] implementation per event and a [`Job`] implementation per job; a [`Group`] and a [`Mount`]
+///   implementation per group.
 pub use trellis_macros::contract;
 /// Declares an event, on a struct or an enum directly in a [`contract`] module.
 ///
@@ -119,6 +143,29 @@ pub use trellis_macros::event;
 /// * The fields are the events it consumes, of this contract or of others. They are a list and no data:
 ///   the struct becomes a unit struct, to be named in `.mount::<Stock>()`, which requires [`On`] for each.
 pub use trellis_macros::group;
+/// Declares a job, on a struct or an enum directly in a [`contract`] module.
+///
+/// `#[job("orders.send_receipt", payload = path::to::Type, result = path::to::Type, update = path::to::Type,
+/// retry(tries = 8, first = "1s", longest = "10m", explicit), deadline = "2d")]`
+///
+/// * The name is a path of snake_case words and the path on the facade (`ctx.job.orders.send_receipt`), so no
+///   word is a Rust keyword and no name continues another. An event may have the same name.
+/// * `payload = ..`: what the job is created with, if not the type itself.
+/// * `result = ..`: what it ends with, `()` by default.
+/// * `update = ..`: what it tells on the way to who listens, [`NoUpdate`] by default.
+/// * `retry(..)`: when a try follows a failed one, any of:
+///   * `tries`: how many a run has, the first included, 1 to 1000; 5 by default.
+///   * `first`, `longest`: the longest delay before the second try, and the longest of all, up to `"30d"`;
+///     `"5s"` and `"10m"` by default.
+///   * `explicit`: only [`JobError::retry`] and [`JobError::retry_after`] retry. `retry = "explicit"` says
+///     that alone.
+/// * `deadline = ..`: how long after its submission the job must have ended, up to `"365d"`; no limit by default.
+///
+/// Durations are whole numbers with the units `d`, `h`, `m`, `s` and `ms`: `"10m"`, `"1h30m"`.
+///
+/// Payload, result and update derive `Serialize`, `Deserialize` and `JsonSchema`. A service works on the
+/// job with [`Work`].
+pub use trellis_macros::job;
 
 /// Paths for generated code. Not public API; exempt from semver.
 #[doc(hidden)]
@@ -126,6 +173,7 @@ pub mod __private {
     pub use crate::event::{Event, EventDeclaration, EventHandle};
     pub use crate::group::{Group, GroupDeclaration, Mount, Registrar, Replay};
     pub use crate::handler::{On, Service};
+    pub use crate::job::{Job, JobDeclaration, JobHandle, NoUpdate, Retry};
     pub use crate::manifest::{Contract, Manifest, ManifestBuilder};
     pub use ::{core, std};
     // No trait that a user may forget to derive: an error would call it by this path.

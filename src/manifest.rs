@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::event::{Event, EventDeclaration};
 use crate::group::{Group, Replay};
+use crate::job::{Job, JobDeclaration};
 
 /// A contract module, as a type: the `Contract` that `#[trellis::contract]` puts into it.
 pub trait Contract: Copy + Default + Send + Sync + 'static {
@@ -15,8 +16,12 @@ pub trait Contract: Copy + Default + Send + Sync + 'static {
     const ID: &'static str;
     /// The facade at `ctx.event`.
     type Events: Copy + Default + Send + Sync + 'static;
+    /// The facade at `ctx.job`.
+    type Jobs: Copy + Default + Send + Sync + 'static;
     /// The events it owns.
     fn events() -> Vec<EventDeclaration>;
+    /// The jobs it owns.
+    fn jobs() -> Vec<JobDeclaration>;
     /// Everything it says.
     fn manifest() -> Manifest;
 }
@@ -33,6 +38,8 @@ pub struct Manifest {
     pub description: &'static str,
     /// Events it owns, by logical name.
     pub events: BTreeMap<&'static str, EventSpec>,
+    /// Jobs it owns, by logical name.
+    pub jobs: BTreeMap<&'static str, JobSpec>,
     /// Consumer groups it declares, by name.
     pub groups: BTreeMap<&'static str, GroupSpec>,
     /// Shared schema definitions.
@@ -53,6 +60,31 @@ pub struct EventSpec {
     pub order_by: Option<&'static str>,
     /// JSON Schema of the payload; references point into the manifest's `$defs`.
     pub payload: Value,
+}
+
+/// One job.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+#[non_exhaustive]
+pub struct JobSpec {
+    /// Doc comment of the marker type.
+    pub description: &'static str,
+    /// Most tries of a run.
+    pub tries: u32,
+    /// The longest delay before the second try, in milliseconds.
+    pub first_delay_ms: u64,
+    /// The longest delay of all, in milliseconds.
+    pub longest_delay_ms: u64,
+    /// Whether only an explicit retry retries.
+    pub explicit_retry: bool,
+    /// How long after its submission the job must have ended, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    /// JSON Schema of the payload; references point into the manifest's `$defs`.
+    pub payload: Value,
+    /// JSON Schema of the result.
+    pub result: Value,
+    /// JSON Schema of the updates; `false` where there are none.
+    pub update: Value,
 }
 
 /// One consumer group.
@@ -97,6 +129,7 @@ impl ManifestBuilder {
                 id,
                 description,
                 events: BTreeMap::new(),
+                jobs: BTreeMap::new(),
                 groups: BTreeMap::new(),
                 defs: serde_json::Map::new(),
             },
@@ -109,6 +142,24 @@ impl ManifestBuilder {
         let EventDeclaration { params, order_by, .. } = E::DECLARATION;
         let spec = EventSpec { description, params: params.to_vec(), order_by, payload };
         self.manifest.events.insert(E::DECLARATION.name, spec);
+    }
+
+    /// Add a job.
+    pub fn job<J: Job>(&mut self, description: &'static str) {
+        let JobDeclaration { name, retry, deadline, .. } = J::DECLARATION;
+        let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let spec = JobSpec {
+            description,
+            tries: retry.tries,
+            first_delay_ms: ms(retry.first),
+            longest_delay_ms: ms(retry.longest),
+            explicit_retry: retry.explicit,
+            deadline_ms: deadline.map(ms),
+            payload: self.schemas.subschema_for::<J::Payload>().into(),
+            result: self.schemas.subschema_for::<J::Result>().into(),
+            update: self.schemas.subschema_for::<J::Update>().into(),
+        };
+        self.manifest.jobs.insert(name, spec);
     }
 
     /// Add a consumer group.

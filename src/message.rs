@@ -97,6 +97,15 @@ pub enum PayloadError {
         #[source]
         source: InvalidMessageId,
     },
+    /// The chosen job id cannot be one.
+    #[error("cannot create a job `{name}` under the chosen id")]
+    JobId {
+        /// Logical name.
+        name: &'static str,
+        /// What is wrong with it.
+        #[source]
+        source: crate::job::InvalidJobId,
+    },
 }
 
 /// A message on its way to the outbox: encoded, not yet stamped with time and subject.

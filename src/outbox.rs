@@ -2,6 +2,7 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
+use crate::job::{JobId, Submission};
 use crate::message::{Message, MessageId, PayloadError};
 
 /// An open transaction that a message can join.
@@ -21,6 +22,9 @@ pub trait Outbox: Send {
 
     /// Append one message inside this transaction; yields its id, made here where none was chosen.
     fn append(&mut self, message: Message) -> impl Future<Output = Result<MessageId, Self::Error>> + Send;
+
+    /// Append one job inside this transaction; yields its id, made here where none was chosen.
+    fn submit(&mut self, submission: Submission) -> impl Future<Output = Result<JobId, Self::Error>> + Send;
 }
 
 /// A message about to be enqueued. Await it.

@@ -26,7 +26,7 @@ async fn conforms<O: Outbox<Error = OutboxError>>(outbox: &mut O) {
 
     let invalid = EVENT.notes.moved.enqueue(outbox, moved(1, 0)).await.unwrap_err();
     assert!(
-        matches!(&invalid, OutboxError::Invalid { name: "notes.moved", path, .. } if path == "/step"),
+        matches!(&invalid, OutboxError::Invalid(invalid) if invalid.name == "notes.moved" && invalid.path == "/step"),
         "{invalid:?}"
     );
     assert!(invalid.to_string().contains("less than the minimum of 1"), "{invalid}");

@@ -2,12 +2,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use async_nats::Client;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trellis::Contract;
 
 use crate::database::Database;
+use crate::nats::Nats;
 use crate::outbox::{OutboxError, SqlOutbox, Tx};
 
 /// The context of a service that owns contract `C` and keeps its state in a database `D`.
@@ -17,8 +17,10 @@ use crate::outbox::{OutboxError, SqlOutbox, Tx};
 pub struct Ctx<C: Contract, D: Database> {
     /// The events this contract owns: `ctx.event.orders.created.enqueue(tx, payload)`.
     pub event: C::Events,
-    /// The connection to NATS.
-    pub nats: Client,
+    /// The jobs this contract owns: `ctx.job.orders.send_receipt.create(tx, payload)`.
+    pub job: C::Jobs,
+    /// The connection to NATS, and the way to jobs without a transaction.
+    pub nats: Nats,
     outbox: SqlOutbox<D>,
     delivery: Option<Arc<Delivery>>,
 }
@@ -32,8 +34,8 @@ pub(crate) struct Delivery {
 }
 
 impl<C: Contract, D: Database> Ctx<C, D> {
-    pub(crate) fn new(nats: Client, outbox: SqlOutbox<D>, delivery: Option<Delivery>) -> Self {
-        Self { event: C::Events::default(), nats, outbox, delivery: delivery.map(Arc::new) }
+    pub(crate) fn new(nats: Nats, outbox: SqlOutbox<D>, delivery: Option<Delivery>) -> Self {
+        Self { event: C::Events::default(), job: C::Jobs::default(), nats, outbox, delivery: delivery.map(Arc::new) }
     }
 
     /// Commit what `work` did and enqueued when it returns `Ok`; undo all of it when it returns
@@ -51,8 +53,8 @@ impl<C: Contract, D: Database> Ctx<C, D> {
         self.outbox.transaction(work).await
     }
 
-    /// [`transaction`](Ctx::transaction) that commits once per event and consumer group, however
-    /// often the event is delivered: a row in the inbox is part of it. A later delivery does not run
+    /// [`transaction`](Ctx::transaction) that commits once per event and consumer group, or once per
+    /// run of a job, however often it is delivered: a row in the inbox is part of it. A later delivery does not run
     /// `work` and returns what the first one stored.
     ///
     /// Call it at most once per delivery, with everything that belongs together inside. After `Err`
@@ -104,6 +106,7 @@ impl<C: Contract, D: Database> Clone for Ctx<C, D> {
     fn clone(&self) -> Self {
         Self {
             event: self.event,
+            job: self.job,
             nats: self.nats.clone(),
             outbox: self.outbox.clone(),
             delivery: self.delivery.clone(),

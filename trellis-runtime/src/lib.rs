@@ -22,11 +22,14 @@ mod ctx;
 mod database;
 mod events;
 mod host;
+mod jobs;
+mod nats;
 mod outbox;
 pub mod ports;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod trace;
+mod validate;
 pub mod wire;
 
 pub use ctx::Ctx;
@@ -38,4 +41,10 @@ pub use outbox::{
     MigrationArtifact, OutboxConfig, OutboxError, OutboxErrorKind, OutboxStats, SqlOutbox, SqlOutboxBuilder,
     Tables, Tx, Wake, migrate, migrate_tables, migrations,
 };
+pub use jobs::{
+    AdminAction, Context, JobRecord, JobRef, JobRefError, JobRetention, JobSnapshot, JobState, Lineage,
+    LogEntry, SubmissionError, Trigger, TriggerKind, Update, Updates, WaitEdge, WorkerConfig,
+};
+pub use nats::{CreateError, Nats};
 pub use trace::TraceContext;
+pub use validate::Invalid;

@@ -57,6 +57,11 @@ impl TraceContext {
         CURRENT.scope(self, work).await
     }
 
+    /// The trace's id: 32 hexadecimal digits.
+    pub fn trace_id(&self) -> String {
+        format!("{:032x}", self.trace_id)
+    }
+
     /// The value of the `traceparent` header.
     pub fn traceparent(&self) -> String {
         format!("00-{:032x}-{:016x}-{:02x}", self.trace_id, self.span_id, self.flags)

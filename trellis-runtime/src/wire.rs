@@ -1,7 +1,7 @@
 //! Every subject, stream, consumer, header and metadata name, spelled once.
 use std::fmt;
 
-use trellis::{EventDeclaration, GroupDeclaration};
+use trellis::{EventDeclaration, GroupDeclaration, JobDeclaration, JobId};
 
 /// Header: the message's identity, which JetStream de-duplicates by.
 pub const MESSAGE_ID: &str = "Nats-Msg-Id";
@@ -24,6 +24,14 @@ pub const DEAD_SUBJECT: &str = "Trellis-Dead-Subject";
 
 /// Header of a dead letter: the event's place in the event stream.
 pub const DEAD_SEQUENCE: &str = "Trellis-Dead-Sequence";
+
+/// Header of every append to a job's log: tells one's own append from another's.
+pub const APPEND_ID: &str = "Trellis-Append-Id";
+/// Header of every append to a job's log: the sequence number of the last message on
+/// [`EXPECTED_SUBJECT`], 0 for none; otherwise the server refuses the append.
+pub const EXPECTED_SEQUENCE: &str = "Nats-Expected-Last-Subject-Sequence";
+/// Header of every append to a job's log: all subjects of the job.
+pub const EXPECTED_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
 /// Metadata key on a stream or consumer: who made it.
 pub(crate) const MADE_BY: &str = "trellis.made_by";
@@ -97,6 +105,31 @@ impl Environment {
         self.subject(format_args!("dead.>"))
     }
 
+    /// The stream of all jobs' logs.
+    pub fn job_stream(&self) -> String {
+        self.stream("TRELLIS_JOBS")
+    }
+
+    /// What the stream of all jobs' logs holds.
+    pub fn job_stream_subjects(&self) -> String {
+        self.subject(format_args!("trellis.jobs.>"))
+    }
+
+    /// What the subjects of all jobs of one declaration begin with: its queue.
+    pub fn job_queue(&self, job: &JobDeclaration) -> String {
+        self.subject(format_args!("trellis.jobs.{}.{}", owner(job.contract), job.name.replace('.', "-")))
+    }
+
+    /// What all subjects of one job begin with: its tree.
+    pub fn job_tree(&self, job: &JobDeclaration, id: &JobId) -> String {
+        format!("{}.{id}", self.job_queue(job))
+    }
+
+    /// Where the updates of all jobs of one declaration go, by id.
+    pub fn job_updates(&self, job: &JobDeclaration) -> String {
+        self.subject(format_args!("trellis.job_updates.{}.{}", owner(job.contract), job.name.replace('.', "-")))
+    }
+
     /// An event's subject before its parameters.
     pub fn event_base(&self, event: &EventDeclaration) -> String {
         self.subject(format_args!("events.v1.{}", event.name))
@@ -142,6 +175,11 @@ pub fn owner(contract: &str) -> String {
 /// A group's durable consumer, which is also its name in the inbox.
 pub fn consumer(group: &GroupDeclaration) -> String {
     format!("{}--{}", owner(group.contract), group.name)
+}
+
+/// The durable consumer of a queue, which is also its name in the inbox.
+pub fn worker(job: &JobDeclaration) -> String {
+    format!("{}--{}", owner(job.contract), job.name.replace('.', "-"))
 }
 
 /// The metadata key under which the event stream records who owns a base subject.
@@ -219,6 +257,18 @@ mod tests {
         assert_eq!(prod.dead_stream_subjects(), "prod.dead.>");
         assert_eq!(consumer(&GROUP), "acme-ware_house--stock");
         assert_eq!(owner("acme.a.b@v1"), "acme-a-b");
+    }
+
+    #[test]
+    fn a_job_has_one_tree() {
+        let job = trellis::JobDeclaration::new("acme.orders@v1", "orders.send_receipt");
+        let id = trellis::JobId::new("01J-7").unwrap();
+        let prod = Environment::new("prod").unwrap();
+        assert_eq!(Environment::NONE.job_tree(&job, &id), "trellis.jobs.acme-orders.orders-send_receipt.01J-7");
+        assert_eq!(prod.job_queue(&job), "prod.trellis.jobs.acme-orders.orders-send_receipt");
+        assert_eq!(prod.job_updates(&job), "prod.trellis.job_updates.acme-orders.orders-send_receipt");
+        assert_eq!(prod.job_stream(), "PROD_TRELLIS_JOBS");
+        assert_eq!(super::worker(&job), "acme-orders--orders-send_receipt");
     }
 
     #[test]

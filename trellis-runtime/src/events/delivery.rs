@@ -17,6 +17,7 @@ use crate::events::decide::{Action, Ended, backoff, decide, unfinished};
 use crate::events::group::GroupRunner;
 use crate::events::hold::{Hold, Terms};
 use crate::events::route::{Raw, Route, Unhandled};
+use crate::jobs::origin::Origin;
 use crate::outbox::parse_rfc3339;
 use crate::trace::TraceContext;
 use crate::wire::{self, Descriptor};
@@ -112,10 +113,10 @@ where
             root_id: raw.root_id.to_string(),
             used: std::sync::atomic::AtomicBool::new(false),
         };
-        let ctx = Ctx::new(self.client.clone(), self.outbox.clone(), Some(delivery));
+        let ctx = Ctx::new(self.nats.clone(), self.outbox.clone(), Some(delivery));
         let trace = trace_of(headers).unwrap_or_else(|| TraceContext::begin(&*self.ports().ids));
         let handler = (route.handle)(&self.service, &ctx, &self.outbox.0.validators, raw.clone());
-        let handler = AssertUnwindSafe(trace.scope(handler)).catch_unwind();
+        let handler = AssertUnwindSafe(trace.scope(Origin::event(raw.id.as_str(), &raw.subject).scope(handler))).catch_unwind();
         if hold.is_lost() {
             return Ended::Interrupted;
         }

@@ -14,6 +14,7 @@ use crate::database::Database;
 use crate::events::provision::Provision;
 use crate::events::pull::Binding;
 use crate::events::route::Route;
+use crate::nats::Nats;
 use crate::outbox::SqlOutbox;
 use crate::ports::Ports;
 
@@ -80,6 +81,7 @@ pub(crate) struct Group<S: Service> {
 pub(crate) struct GroupRunner<S: Service, C: Contract, D: Database> {
     pub(crate) service: Arc<S>,
     pub(crate) client: Client,
+    pub(crate) nats: Nats,
     pub(crate) context: Context,
     pub(crate) outbox: SqlOutbox<D>,
     pub(crate) provision: Arc<Provision>,

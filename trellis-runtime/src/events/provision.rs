@@ -97,21 +97,33 @@ pub(crate) struct Provision {
     pub(crate) config: StreamConfig,
     /// Events of the service's own contract.
     pub(crate) events: Vec<EventDeclaration>,
+    /// Whether it has to do with jobs.
+    pub(crate) jobs: bool,
     pub(crate) jitter: Arc<dyn Jitter>,
 }
 
 impl Provision {
-    /// Both streams, and the ownership of the contract's subjects. The smallest message size limit
+    /// The streams, and the ownership of the contract's subjects. The smallest message size limit
     /// among the streams, if there is one.
     pub(crate) async fn streams(&self) -> Result<Option<usize>, ProvisionError> {
         let environment = &self.environment;
-        let events = self.stream(environment.event_stream(), environment.event_stream_subjects()).await?;
-        self.stream(environment.dead_stream(), environment.dead_stream_subjects()).await?;
+        let config = |name, subjects| self.stream_config(name, subjects);
+        let events = config(environment.event_stream(), environment.event_stream_subjects());
+        let mut streams = vec![self.stream(events).await?];
+        self.stream(config(environment.dead_stream(), environment.dead_stream_subjects())).await?;
         self.own_subjects().await?;
-        Ok(usize::try_from(events.cached_info().config.max_message_size).ok().filter(|limit| *limit > 0))
+        if self.jobs {
+            let jobs = config(environment.job_stream(), environment.job_stream_subjects());
+            // What is kept of jobs is the upkeep's to decide: an open one never goes.
+            streams.push(self.stream(Config { max_age: Duration::ZERO, max_bytes: -1, ..jobs }).await?);
+        }
+        let limit = |stream: &Stream| usize::try_from(stream.cached_info().config.max_message_size).ok();
+        Ok(streams.iter().filter_map(limit).filter(|limit| *limit > 0).min())
     }
 
-    async fn stream(&self, name: String, subjects: String) -> Result<Stream, ProvisionError> {
+    async fn stream(&self, config: Config) -> Result<Stream, ProvisionError> {
+        let name = config.name.clone();
+        let subjects = config.subjects.first().cloned().unwrap_or_default();
         let mut last = String::new();
         for _ in 0..TRIES {
             match self.context.get_stream(&name).await {
@@ -119,7 +131,7 @@ impl Provision {
                 Err(error) if is_missing(&error.kind()) => {}
                 Err(error) => return Err(server(format!("look up stream `{name}`"), &error)),
             }
-            match self.context.create_stream(self.stream_config(&name, &subjects)).await {
+            match self.context.create_stream(config.clone()).await {
                 Ok(_) => tracing::info!(stream = name, "stream created"),
                 Err(error) if is_overlap(&error.kind()) => {
                     let holder = self.context.stream_by_subject(subjects.clone()).await.unwrap_or_default();
@@ -135,10 +147,10 @@ impl Provision {
         Err(ProvisionError::Server { what: format!("create stream `{name}`"), reason: last })
     }
 
-    fn stream_config(&self, name: &str, subjects: &str) -> Config {
+    fn stream_config(&self, name: String, subjects: String) -> Config {
         Config {
-            name: name.to_owned(),
-            subjects: vec![subjects.to_owned()],
+            name,
+            subjects: vec![subjects],
             storage: StorageType::File,
             retention: RetentionPolicy::Limits,
             num_replicas: self.config.replicas,

@@ -3,7 +3,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use trellis::{Event, EventDeclaration, HandlerError, On, Received, Registrar, Service};
 
-use crate::outbox::Validators;
+use crate::validate::Validators;
 use crate::wire::Environment;
 
 /// Everything of a delivery that a handler is told, before its payload is read.
@@ -83,7 +83,7 @@ async fn handle<S: On<E>, E: Event>(
     })?;
     json.end().map_err(|error| Unhandled::Unreadable(format!("payload: {error}")))?;
     validators
-        .check(&event, trellis::schema::input::<E::Payload>, &raw.body)
+        .check((event.contract, event.name), trellis::schema::input::<E::Payload>, &raw.body)
         .map_err(|fault| Unhandled::Unreadable(fault.to_string()))?;
     let mut received = Received::<E>::new(payload, raw.id, raw.time);
     received.root_id = raw.root_id;
@@ -96,7 +96,7 @@ async fn handle<S: On<E>, E: Event>(
 #[cfg(test)]
 mod tests {
     use super::{Raw, Registrar, Routes, Unhandled};
-    use crate::outbox::Validators;
+    use crate::validate::Validators;
     use crate::wire::Environment;
     use std::time::SystemTime;
     use trellis::{Event, EventDeclaration, HandlerError, MessageId, On, Received, Service};

@@ -6,7 +6,7 @@ use async_nats::{Client, ConnectOptions};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use trellis::{Contract, Manifest, Mount, Service};
+use trellis::{Contract, Job, Manifest, Mount, Service, Work};
 
 use crate::broker::{Broker, NatsBroker};
 use crate::ctx::Ctx;
@@ -14,7 +14,10 @@ use crate::database::Database;
 use crate::events::{Binding, Group, GroupConfig, GroupRunner, Provision, Routes, StreamConfig};
 use crate::host::error::StartError;
 use crate::host::supervise::Supervisor;
-use crate::host::{GroupState, Host, server};
+use crate::host::workers::{Mounted, Workers};
+use crate::host::{Host, TaskState, server};
+use crate::jobs::WorkerConfig;
+use crate::nats::Nats;
 use crate::outbox::{Dispatcher, SqlOutbox};
 use crate::wire;
 
@@ -27,6 +30,7 @@ pub struct HostBuilder<S: Service, C: Contract, D: Database> {
     outbox: SqlOutbox<D>,
     connection: Option<Connection>,
     groups: Vec<Group<S>>,
+    workers: Vec<Mounted<S>>,
     streams: StreamConfig,
     wrap_broker: WrapBroker,
     stop_timeout: Duration,
@@ -51,6 +55,7 @@ where
             outbox,
             connection: None,
             groups: Vec::new(),
+            workers: Vec::new(),
             streams: StreamConfig::default(),
             wrap_broker: Box::new(|broker| Arc::new(broker)),
             stop_timeout: Duration::from_secs(30),
@@ -92,6 +97,23 @@ where
             config,
             routes: routes.routes,
         });
+        self
+    }
+
+    /// Work on the jobs `J`. Without an `impl Work<J>` it does not compile.
+    pub fn work<J: Job>(self) -> Self
+    where
+        S: Work<J>,
+    {
+        self.work_with::<J>(WorkerConfig::default())
+    }
+
+    /// The same with other settings.
+    pub fn work_with<J: Job>(mut self, config: WorkerConfig) -> Self
+    where
+        S: Work<J>,
+    {
+        self.workers.push(Mounted::new::<J>(config));
         self
     }
 
@@ -144,6 +166,7 @@ where
             environment: environment.clone(),
             config: self.streams,
             events: C::events(),
+            jobs: !C::jobs().is_empty(),
             jitter: Arc::clone(&self.outbox.0.ports.jitter),
         });
         let limit = provision.streams().await?;
@@ -161,6 +184,15 @@ where
             );
         }
 
+        let nats = Nats::build(
+            client.clone(),
+            environment.clone(),
+            self.outbox.0.ports.clone(),
+            self.outbox.0.validators.clone(),
+            config.max_message_bytes,
+        );
+        let workers = Workers::bind(self.workers, &nats, &environment).await?;
+
         let broker = NatsBroker::new(client.clone(), environment.event_stream(), config.ack_timeout);
         let dispatcher = Arc::new(Dispatcher::start(&self.outbox, (self.wrap_broker)(broker)));
         let (stop, interrupt) = (CancellationToken::new(), CancellationToken::new());
@@ -169,10 +201,11 @@ where
         let doubt = Arc::new(Notify::new());
         for (group, position) in self.groups.into_iter().zip(positions) {
             let problem = watch::Sender::new(None);
-            groups.push(GroupState { name: group.declaration.name.to_owned(), problem: problem.subscribe() });
+            groups.push(TaskState { name: group.declaration.name.to_owned(), problem: problem.subscribe() });
             let runner = Arc::new(GroupRunner {
                 service: Arc::clone(&service),
                 client: client.clone(),
+                nats: nats.clone(),
                 context: context.clone(),
                 outbox: self.outbox.clone(),
                 provision: Arc::clone(&provision),
@@ -188,6 +221,12 @@ where
             });
             tasks.spawn(runner.run(Binding::at(position), stop.clone(), interrupt.clone()));
         }
+        let workers = workers.start::<C, D>(
+            (&service, &nats, &self.outbox),
+            &doubt,
+            (&stop, &interrupt),
+            &mut tasks,
+        );
         let state = watch::Sender::new(None);
         let provisioned = state.subscribe();
         let mut supervisor = JoinSet::new();
@@ -196,7 +235,7 @@ where
                 client: client.clone(),
                 provision,
                 dispatcher: Arc::clone(&dispatcher),
-                problems: groups.iter().map(|group| group.problem.clone()).collect(),
+                problems: groups.iter().chain(&workers).map(|task| task.problem.clone()).collect(),
                 doubt,
                 accepted: config.max_message_bytes,
                 state,
@@ -204,12 +243,14 @@ where
             }
             .run(),
         );
-        tracing::info!(contract = C::ID, groups = groups.len(), "service started");
+        tracing::info!(contract = C::ID, groups = groups.len(), workers = workers.len(), "service started");
         Ok(Host {
             client,
+            nats,
             outbox: self.outbox,
             dispatcher,
             groups,
+            workers,
             tasks: Mutex::new(tasks),
             supervisor: Mutex::new(supervisor),
             stop,
@@ -235,7 +276,34 @@ where
                 )));
             }
         }
+        self.check_workers()?;
         check_fields(&C::manifest())
+    }
+}
+
+impl<S: Service, C: Contract, D: Database> HostBuilder<S, C, D> {
+    fn check_workers(&self) -> Result<(), StartError> {
+        let job_horizon = self.outbox.config().job_horizon;
+        for worker in &self.workers {
+            let job = worker.declaration;
+            let wrong = |problem: &str| Err(StartError::Config(format!("worker `{}`: {problem}", job.name)));
+            if let Some(problem) = worker.config.problem() {
+                return wrong(problem);
+            }
+            if wire::owner(job.contract) != wire::owner(C::ID) {
+                return wrong(&format!("the job belongs to `{}`, this is a host of `{}`", job.contract, C::ID));
+            }
+            if self.workers.iter().filter(|other| other.declaration.name == job.name).count() > 1 {
+                return wrong("it is mounted twice");
+            }
+            if worker.config.retention.at_least < job_horizon {
+                return wrong(&format!(
+                    "`retention.at_least` is {:?}, shorter than the outbox's `job_horizon` of {job_horizon:?}: an ended job must be kept for as long as its submission may be sent again",
+                    worker.config.retention.at_least
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@ use async_nats::connection::State;
 use trellis::Contract;
 
 use crate::database::Database;
-use crate::host::Host;
+use crate::host::{Host, TaskState};
 
 /// The state of a service, for a readiness probe.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,11 +39,20 @@ impl<C: Contract, D: Database> Host<C, D> {
         }
         problems.extend(self.provisioned.borrow().clone());
         problems.extend(self.dispatcher.paused().map(|reason| format!("the dispatcher is paused: {reason}")));
-        for group in &self.groups {
-            let gone = group.problem.has_changed().is_err() && !self.stop.is_cancelled();
+        let problem = |task: &TaskState| {
+            let gone = task.problem.has_changed().is_err() && !self.stop.is_cancelled();
             let problem = gone.then(|| "its task has ended".to_owned());
-            let problem = problem.or_else(|| group.problem.borrow().clone());
-            problems.extend(problem.map(|reason| format!("group `{}` gets no events: {reason}", group.name)));
+            problem.or_else(|| task.problem.borrow().clone())
+        };
+        for group in &self.groups {
+            problems.extend(
+                problem(group).map(|reason| format!("group `{}` gets no events: {reason}", group.name)),
+            );
+        }
+        for worker in &self.workers {
+            problems.extend(
+                problem(worker).map(|reason| format!("worker `{}` gets no jobs: {reason}", worker.name)),
+            );
         }
         Health { problems }
     }

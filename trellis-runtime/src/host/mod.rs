@@ -5,6 +5,7 @@ mod health;
 mod server;
 mod signal;
 mod supervise;
+mod workers;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub use health::Health;
 
 use crate::ctx::Ctx;
 use crate::database::Database;
+use crate::nats::Nats;
 use crate::outbox::{Dispatcher, SqlOutbox};
 
 /// How long handlers that were interrupted may take to give their events back.
@@ -34,9 +36,11 @@ const FLUSH_WAIT: Duration = Duration::from_secs(2);
 /// events under way come back only after their ack wait and rows after their lease.
 pub struct Host<C: Contract, D: Database> {
     client: Client,
+    nats: Nats,
     outbox: SqlOutbox<D>,
     dispatcher: Arc<Dispatcher>,
-    groups: Vec<GroupState>,
+    groups: Vec<TaskState>,
+    workers: Vec<TaskState>,
     tasks: Mutex<JoinSet<()>>,
     supervisor: Mutex<JoinSet<()>>,
     /// Nothing new is begun.
@@ -49,8 +53,8 @@ pub struct Host<C: Contract, D: Database> {
     contract: std::marker::PhantomData<fn() -> C>,
 }
 
-/// What health is told of one group.
-struct GroupState {
+/// What health is told of one group or worker.
+struct TaskState {
     name: String,
     problem: watch::Receiver<Option<String>>,
 }
@@ -66,7 +70,7 @@ impl<C: Contract, D: Database> Host<C, D> {
 
     /// A context for code outside of handlers.
     pub fn ctx(&self) -> Ctx<C, D> {
-        Ctx::new(self.client.clone(), self.outbox.clone(), None)
+        Ctx::new(self.nats.clone(), self.outbox.clone(), None)
     }
 
     /// What the dispatcher did and whether it is paused.

@@ -75,5 +75,5 @@ impl Supervisor {
 /// What is wrong with the streams' limit, if anything.
 pub(crate) fn too_small(limit: Option<usize>, accepted: usize) -> Option<String> {
     let limit = limit.filter(|limit| *limit < accepted)?;
-    Some(format!("the event stream takes messages of {limit} bytes, the outbox accepts {accepted}"))
+    Some(format!("a stream takes messages of {limit} bytes, the outbox accepts {accepted}"))
 }

@@ -22,6 +22,10 @@ pub struct OutboxConfig {
     pub backoff_longest: Duration,
     /// Failures after which a row is dead. Default 20.
     pub max_attempts: u32,
+    /// How long after its first send a job whose fate is unknown may be sent again. Then it is dead
+    /// instead, for the log that would refuse the repetition may be gone. Default 24 h; never longer
+    /// than the job retention's floor, `JobRetention::at_least`.
+    pub job_horizon: Duration,
     /// What a dead row means for the rows of its ordering key. Set alike in all processes that
     /// share the table.
     pub dead_key: DeadKey,
@@ -59,6 +63,7 @@ impl Default for OutboxConfig {
             backoff_first: Duration::from_secs(1),
             backoff_longest: Duration::from_secs(300),
             max_attempts: 20,
+            job_horizon: Duration::from_secs(24 * 3600),
             dead_key: DeadKey::Block,
         }
     }

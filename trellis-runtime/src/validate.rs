@@ -1,33 +1,47 @@
-//! Schema constraints that serde cannot enforce, checked before a row is written.
+//! Schema constraints that serde cannot enforce, checked before anything is sent and after it is received.
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use jsonschema::Validator;
 use schemars::Schema;
 use serde_json::Value;
-use trellis::EventDeclaration;
-
-use crate::outbox::error::OutboxError;
-
 type Key = (&'static str, &'static str, usize);
 
-/// Compiled validators, one per event and direction that has constraints. Bounded by the number of
+/// A payload that violates its schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("payload of `{name}` is invalid at `{path}`: {problem}")]
+#[non_exhaustive]
+pub struct Invalid {
+    /// Logical name of the declaration.
+    pub name: &'static str,
+    /// JSON pointer to the fault.
+    pub path: String,
+    /// What is wrong there.
+    pub problem: String,
+}
+
+/// Compiled validators, one per declaration and direction that has constraints. Bounded by the number of
 /// declarations.
-#[derive(Default)]
-pub(crate) struct Validators(RwLock<HashMap<Key, Option<Arc<Validator>>>>);
+#[derive(Clone, Default)]
+pub(crate) struct Validators(Arc<RwLock<HashMap<Key, Option<Arc<Validator>>>>>);
+
+impl std::fmt::Debug for Validators {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Validators").finish_non_exhaustive()
+    }
+}
 
 impl Validators {
     /// # Errors
     /// The body violates its schema; the first fault with its place.
     pub(crate) fn check(
         &self,
-        event: &EventDeclaration,
+        (contract, name): (&'static str, &'static str),
         schema: fn() -> Schema,
         body: &[u8],
-    ) -> Result<(), OutboxError> {
-        let Some(validator) = self.of(event, schema) else { return Ok(()) };
-        let name = event.name;
-        let invalid = |path: String, problem: String| OutboxError::Invalid { name, path, problem };
+    ) -> Result<(), Invalid> {
+        let Some(validator) = self.of((contract, name, schema as usize), schema) else { return Ok(()) };
+        let invalid = |path: String, problem: String| Invalid { name, path, problem };
         let body: Value =
             serde_json::from_slice(body).map_err(|error| invalid("/".to_owned(), error.to_string()))?;
         let Err(fault) = validator.validate(&body) else { return Ok(()) };
@@ -35,9 +49,8 @@ impl Validators {
         Err(invalid(if path.is_empty() { "/".to_owned() } else { path }, fault.to_string()))
     }
 
-    fn of(&self, event: &EventDeclaration, schema: fn() -> Schema) -> Option<Arc<Validator>> {
-        // One map serves what is sent and what is received: the schemas may differ by direction.
-        let key = (event.contract, event.name, schema as usize);
+    // One map serves what is sent and what is received: the schemas may differ by direction.
+    fn of(&self, key: Key, schema: fn() -> Schema) -> Option<Arc<Validator>> {
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return known.clone();
         }

@@ -1,0 +1,84 @@
+//! Keeps the deliveries at work alive, and notices those that are lost or cancelled.
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use trellis::{Cancellation, JobId};
+
+use crate::jobs::event::EventType;
+use crate::jobs::worker::live::Live;
+
+/// The deliveries at work in one queue of one process. Bounded by the queue's slots.
+#[derive(Default)]
+pub(crate) struct Keeper {
+    next: AtomicU64,
+    live: Mutex<HashMap<u64, Arc<Live>>>,
+}
+
+/// Holds a delivery in the keeper.
+pub(crate) struct Kept<'a> {
+    keeper: &'a Keeper,
+    key: u64,
+}
+
+impl Keeper {
+    /// Keep `live` until what is returned is dropped.
+    pub(crate) fn keep(&self, live: Arc<Live>) -> Kept<'_> {
+        let key = self.next.fetch_add(1, Ordering::Relaxed);
+        self.table().insert(key, live);
+        Kept { keeper: self, key }
+    }
+
+    /// Raise a reason to end in every try of the job `id`, of which a lost one may be left.
+    pub(crate) fn cancel(&self, id: &JobId, reason: Cancellation) {
+        for live in self.table().values().filter(|live| live.id == *id) {
+            live.cancel(reason);
+        }
+    }
+
+    /// Raise it in all.
+    pub(crate) fn cancel_all(&self, reason: Cancellation) {
+        for live in self.table().values() {
+            live.cancel(reason);
+        }
+    }
+
+    /// Renew for ever. A task of its own does so, because a handler may block its thread.
+    pub(crate) async fn run(&self, ack_wait: Duration) {
+        let tick = (ack_wait / 8).clamp(Duration::from_millis(50), Duration::from_secs(2));
+        loop {
+            tokio::time::sleep(tick).await;
+            let all: Vec<Arc<Live>> = self.table().values().cloned().collect();
+            let mut renewals = FuturesUnordered::new();
+            for live in &all {
+                if live.is_lost() {
+                    live.cancel(Cancellation::LeaseLost);
+                } else if live.held_for() >= ack_wait / 4 {
+                    renewals.push(async { tokio::join!(live.renew(), look_for_cancellation(live)) });
+                }
+            }
+            while renewals.next().await.is_some() {}
+        }
+    }
+
+    fn table(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<Live>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        self.keeper.table().remove(&self.key);
+    }
+}
+
+/// The live message of a cancellation can be lost; the log has it all the same.
+async fn look_for_cancellation(live: &Live) {
+    let filter = format!("{}.{}", live.tree, EventType::Cancelled.token());
+    if let Ok(Some(_)) = live.queue.log.next(&filter, live.signal).await {
+        live.cancel(Cancellation::Job);
+    }
+}

@@ -51,7 +51,7 @@ fn expansions_are_as_committed() {
 
 #[test]
 fn with_a_path_of_the_crate_nothing_is_looked_for_elsewhere() {
-    for name in ["event.rs", "group.rs", "empty.rs"] {
+    for name in ["event.rs", "job.rs", "group.rs", "empty.rs"] {
         let source = fs::read_to_string(directory("input").join(name)).unwrap();
         let renamed = source.replacen("@v1\"", "@v1\", crate = ::renamed", 1);
         let (usual, renamed) = (pretty(expansion(&source)), pretty(expansion(&renamed)));
@@ -62,12 +62,14 @@ fn with_a_path_of_the_crate_nothing_is_looked_for_elsewhere() {
 
 #[test]
 fn every_path_of_the_expansion_is_absolute() {
-    let source = fs::read_to_string(directory("input/empty.rs")).unwrap();
-    let expanded = pretty(expansion(&source));
-    for name in ["core::", "std::"] {
-        let relative =
-            expanded.matches(name).count() - expanded.matches(&format!("__private::{name}")).count();
-        assert_eq!(relative, 0, "`{name}` in\n{expanded}");
+    for input in ["input/empty.rs", "input/job.rs"] {
+        let source = fs::read_to_string(directory(input)).unwrap();
+        let expanded = pretty(expansion(&source));
+        for name in ["core::", "std::"] {
+            let relative =
+                expanded.matches(name).count() - expanded.matches(&format!("__private::{name}")).count();
+            assert_eq!(relative, 0, "`{name}` in\n{expanded}");
+        }
     }
 }
 
@@ -90,6 +92,10 @@ fn no_tokens_make_it_panic() {
         "mod x { #[event(\"a\", params(a, ,b), order_by, payload = )] pub struct A { x: , } }",
         "mod x { #[cfg_attr] #[cfg_attr(event)] #[cfg_attr(a, event, )] struct A; }",
         "mod x { #[group(\"g\", replay)] union G { a: u8 } #[event(\"_.é.1\")] struct r#A; }",
+        "mod x { #[job] struct A; #[job()] struct B; #[job(\"a.b\", retry)] struct C; #[job(\"a\", deadline = )] enum D {} }",
+        "mod x { #[job(\"a\", retry())] struct A; #[job(\"b\", retry(tries, first =, longest = \"\", explicit =))] struct B; }",
+        "mod x { #[job(\"a\", retry(tries = -1, first = 1.5, longest = 1h), deadline = \"é9\", result = )] struct A { x: , } }",
+        "mod x { #[job(name = \"a\")] struct A; #[job(name =)] struct B; #[job(name)] struct C; #[job(\"a\", retry = -)] struct D; }",
         "fn f() {}",
         "pub struct S;",
         "unsafe mod x {}",

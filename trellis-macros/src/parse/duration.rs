@@ -36,10 +36,13 @@ fn parse(text: &str) -> Result<Duration, String> {
         }
         Some(parts) => Ok(Duration::from_millis(parts.into_iter().fold(0, u64::saturating_add))),
         None => {
+            let what = match text {
+                "" => "the duration is empty".to_owned(),
+                _ => format!("`{text}` is no duration"),
+            };
+            let right = "write whole numbers with the units d, h, m, s, ms, as in `10m` or `1h30m`";
             let hint = suggest(text).map(|hint| format!("; did you mean `{hint}`?")).unwrap_or_default();
-            Err(format!(
-                "`{text}` is no duration: write whole numbers with the units d, h, m, s, ms, as in `10m` or `1h30m`{hint}"
-            ))
+            Err(format!("{what}: {right}{hint}"))
         }
     }
 }
@@ -129,7 +132,7 @@ mod tests {
             "", " ", "5", "m", "m5", "5 m", "1.5h", "-5s", "+5s", "5sec", "1w", "1M", "PT5M", "30m1h",
             "1m1m", "1h30", "5µs", "٥s", "1_000s",
         ] {
-            assert!(parse(text).unwrap_err().contains("is no duration"), "{text}");
+            assert!(parse(text).unwrap_err().contains("write whole numbers"), "{text}");
         }
         for text in ["0s", "0d", "1h0m", "00ms"] {
             assert!(parse(text).unwrap_err().contains("zero"), "{text}");

@@ -28,6 +28,15 @@ pub(super) fn read(
                 name = Some(input.parse()?);
                 return Ok(());
             }
+            if input.peek(Ident) && input.peek2(Token![=]) && input.fork().parse::<Ident>()? == "name" {
+                let key: Ident = input.parse()?;
+                value(input, &key, kind.usage())?;
+                name = Some(input.parse()?);
+                return Err(syn::Error::new(
+                    key.span(),
+                    format!("the name stands by itself: {}", kind.usage()),
+                ));
+            }
             // An option in the place of the name is an option all the same.
             let is_option = input.peek2(Token![=]) || input.peek2(syn::token::Paren);
             return Err(if is_option {
@@ -83,6 +92,11 @@ pub(super) fn value(input: ParseStream, key: &Ident, form: &str) -> syn::Result<
 
 pub(super) fn ty(input: ParseStream, key: &Ident) -> syn::Result<Type> {
     value(input, key, &format!("`{key} = path::to::Type`"))?;
+    if input.peek(LitStr) {
+        let text: LitStr = input.parse()?;
+        let message = format!("write the type itself: `{key} = {}`", text.value());
+        return Err(syn::Error::new(text.span(), message));
+    }
     input.parse()
 }
 

@@ -9,12 +9,13 @@ use crate::report::Report;
 
 const OPTIONS: &str = "tries, first, longest, explicit";
 const FORM: &str =
-    "`retry(tries = 8, first = \"1s\", longest = \"10m\", explicit)`, any of them, or `retry = \"explicit\"`";
+    "`retry = \"explicit\"`, or any of `retry(tries = 8, first = \"1s\", longest = \"10m\", explicit)`";
 
 /// What can be read is kept, so that it is checked in the same run.
 pub(super) fn read(slot: &mut Option<Retry>, key: &Ident, input: ParseStream) -> syn::Result<()> {
     if slot.is_some() {
-        return Err(syn::Error::new(key.span(), format!("`retry` is given twice: say it in one, {FORM}")));
+        let message = "`retry` is given twice: say it in one list, as in `retry(tries = 8, explicit)`";
+        return Err(syn::Error::new(key.span(), message));
     }
     let retry = slot.insert(Retry::default());
     let read = if input.peek(syn::token::Paren) { list(retry, input) } else { word(retry, key, input) };
@@ -43,7 +44,7 @@ fn list(retry: &mut Retry, input: ParseStream) -> syn::Result<()> {
     let content;
     let parentheses = syn::parenthesized!(content in input);
     if content.is_empty() {
-        let message = format!("say what differs from the default, {FORM}; or leave `retry` out");
+        let message = format!("say what differs, {FORM}; or leave `retry` out");
         return Err(syn::Error::new(parentheses.span.join(), message));
     }
     let mut report = Report::default();

@@ -9,6 +9,11 @@ pub mod orders {
     }
     #[event("orders.nothing")]
     pub struct
+    #[job("orders.archive", retry(tries = ), result = , update = Order, deadline = "1m")]
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub struct Archive {
+        pub order_id:
+    }
     #[event("orders.sent", payload = Order)]
     pub struct Sent;
 }

@@ -11,5 +11,10 @@ pub mod mistakes {
     pub struct Nameless;
     #[group("g.h")]
     pub struct Empty {}
+    #[job("orders.send", payload = Created, retry(tries = 0, first = "1h", longest = "1m", explicit), deadline = "400d")]
+    pub struct Send;
+    #[job("orders.Archive", payload = Created, retry = 3, result = Created)]
+    pub struct Archive;
     pub mod event {}
+    pub const JOB: u8 = 1;
 }

@@ -36,6 +36,19 @@ pub mod orders {
         pub new: u8,
     }
 
+    #[cfg(not(any()))]
+    #[job("orders.on", payload = On)]
+    pub struct OnJob;
+    #[job("orders.off", payload = DoesNotExist, result = DoesNotExist, update = DoesNotExist)]
+    #[cfg(any())]
+    pub struct OffJob;
+    #[cfg(any())]
+    #[job("orders.either", payload = On, deadline = "1s")]
+    pub struct EitherJob;
+    #[cfg(all())]
+    #[job("orders.either", payload = On, deadline = "2s")]
+    pub struct EitherJob;
+
     #[cfg(any())]
     #[group("off")]
     pub struct OffGroup(Off);
@@ -51,8 +64,12 @@ fn main() {
     let _: orders::event::Only = orders::EVENT.only; // stays, empty
     let names: Vec<&str> = orders::Contract::events().iter().map(|event| event.name).collect();
     assert_eq!(names, ["orders.on", "orders.either"]);
+    let _ = (orders::JOB.orders.on, orders::JOB.orders.either);
+    let jobs: Vec<_> = orders::Contract::jobs().iter().map(|job| (job.name, job.deadline)).collect();
+    assert_eq!(jobs, [("orders.on", None), ("orders.either", Some(std::time::Duration::from_secs(2)))]);
     let manifest = orders::Contract::manifest();
     assert_eq!(manifest.events.keys().collect::<Vec<_>>(), [&"orders.either", &"orders.on"]);
+    assert_eq!(manifest.jobs.keys().collect::<Vec<_>>(), [&"orders.either", &"orders.on"]);
     assert_eq!(manifest.groups.keys().collect::<Vec<_>>(), [&"on"]);
     assert_eq!(manifest.events["orders.either"].params, ["new"]);
 }

@@ -12,6 +12,8 @@ pub mod by_name {
     #[event("things.done")]
     #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
     pub struct Done {}
+    #[job("things.make", payload = u8, retry(first = "1s"), deadline = "1m")]
+    pub struct Make;
     #[group("doers")]
     pub struct Doers(Done);
 }
@@ -21,6 +23,8 @@ pub mod absolute {
     #[renamed::event("things.done")]
     #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
     pub struct Done {}
+    #[renamed::job("things.make", payload = u8, retry(first = "1s"), deadline = "1m")]
+    pub struct Make;
 }
 
 #[platform::prelude::contracts::contract(id = "acme.reexported@v1", crate = crate::platform::prelude::contracts)]
@@ -35,6 +39,8 @@ pub mod relative {
     #[event("things.done")]
     #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
     pub struct Done {}
+    #[job("things.make", payload = u8, retry(first = "1s"), deadline = "1m")]
+    pub struct Make;
     #[group("doers")]
     pub struct Doers(Done);
 }
@@ -47,9 +53,12 @@ pub mod own {
     #[event("things.done")]
     #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
     pub struct Done {}
+    #[job("things.make", payload = u8, retry(first = "1s"), deadline = "1m")]
+    pub struct Make;
 }
 
 fn main() {
     let _ = (by_name::EVENT.things.done, absolute::EVENT.things.done, reexported::EVENT.things.done);
     let _ = (relative::EVENT.things.done, own::EVENT.things.done);
+    let _ = (by_name::JOB.things.make, absolute::JOB.things.make, relative::JOB.things.make, own::JOB.things.make);
 }

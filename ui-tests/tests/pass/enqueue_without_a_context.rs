@@ -1,7 +1,7 @@
 // The facade weighs nothing, is `Copy`, and works outside of a context.
 use std::future::IntoFuture;
 use std::task::{Context, Poll, Waker};
-use trellis::{Message, MessageId, Outbox, PayloadError};
+use trellis::{JobId, Message, MessageId, Outbox, PayloadError, Submission};
 
 #[trellis::contract(id = "acme.orders@v1")]
 pub mod orders {
@@ -21,6 +21,9 @@ impl Outbox for Recorder {
         let id = message.id.clone();
         self.0.push(message);
         Ok(id.unwrap_or_else(|| MessageId::new("made-here").unwrap()))
+    }
+    async fn submit(&mut self, _: Submission) -> Result<JobId, PayloadError> {
+        unreachable!()
     }
 }
 

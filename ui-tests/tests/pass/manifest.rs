@@ -26,6 +26,22 @@ pub mod orders {
     #[event("orders.cancelled", payload = Reason)]
     pub struct OrderCancelled;
 
+    /// Sends a receipt.
+    ///
+    /// By mail.
+    #[job(
+        "orders.send_receipt",
+        payload = Vec<OrderCreated>,
+        result = Reason,
+        update = u8,
+        retry(tries = 3, first = "250ms", longest = "1h", explicit),
+        deadline = "1d"
+    )]
+    pub struct SendReceipt;
+
+    #[job("orders.archive", payload = OrderCreated)]
+    pub struct Archive;
+
     #[derive(Serialize, Deserialize, JsonSchema)]
     pub enum Reason {
         Bored,
@@ -60,6 +76,29 @@ fn main() {
                 "payload": { "$ref": "#/$defs/Reason" },
             },
         },
+        "jobs": {
+            "orders.archive": {
+                "description": "",
+                "tries": 5,
+                "first_delay_ms": 5_000,
+                "longest_delay_ms": 600_000,
+                "explicit_retry": false,
+                "payload": { "$ref": "#/$defs/OrderCreated" },
+                "result": { "type": "null" },
+                "update": false,
+            },
+            "orders.send_receipt": {
+                "description": "Sends a receipt.\n\nBy mail.",
+                "tries": 3,
+                "first_delay_ms": 250,
+                "longest_delay_ms": 3_600_000,
+                "explicit_retry": true,
+                "deadline_ms": 86_400_000,
+                "payload": { "type": "array", "items": { "$ref": "#/$defs/OrderCreated" } },
+                "result": { "$ref": "#/$defs/Reason" },
+                "update": { "type": "integer", "format": "uint8", "minimum": 0, "maximum": 255 },
+            },
+        },
         "groups": {
             "stock": {
                 "description": "Keeps the stock.",
@@ -71,7 +110,7 @@ fn main() {
             },
         },
     });
-    for key in ["format", "id", "description", "events", "groups"] {
+    for key in ["format", "id", "description", "events", "jobs", "groups"] {
         assert_eq!(manifest[key], expected[key], "{key}");
     }
     assert!(manifest["$defs"]["OrderCreated"]["properties"]["region-code"].is_object());

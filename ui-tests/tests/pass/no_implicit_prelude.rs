@@ -9,6 +9,14 @@ mod orders {
         #[event("orders.created", payload = ::std::string::String)]
         pub struct OrderCreated;
 
+        #[job(
+            "orders.send_receipt",
+            payload = ::std::string::String,
+            retry(tries = 3, first = "1s", explicit),
+            deadline = "1m1ms"
+        )]
+        pub struct SendReceipt;
+
         #[group("stock", replay = "all")]
         pub struct Stock(OrderCreated);
     }
@@ -16,5 +24,7 @@ mod orders {
 
 fn main() {
     let _ = orders::contract::EVENT.orders.created;
+    let _ = orders::contract::JOB.orders.send_receipt;
+    let _ = <orders::contract::Contract as ::trellis::Contract>::jobs();
     let _ = <orders::contract::Contract as ::trellis::Contract>::manifest();
 }

@@ -18,6 +18,10 @@ mod unused {
     #[derive(Debug, Clone, Copy)]
     struct Undone;
 
+    #[job("things.make", payload = Done, retry(tries = 1), deadline = "1s")]
+    #[derive(Debug, Clone, Copy)]
+    struct Make;
+
     #[group("doers")]
     #[derive(Debug, Clone, Copy)]
     pub(crate) struct Doers(Done, Undone);
@@ -28,6 +32,8 @@ mod unused {
 pub mod public {
     #[allow(unused_imports)]
     use trellis::{Event, EventDeclaration, EventHandle, Group, Manifest, ManifestBuilder, Mount, On, Registrar, Replay};
+    #[allow(unused_imports)]
+    use trellis::{Job, JobDeclaration, JobHandle, NoUpdate, Retry};
 
     use derives::*;
 
@@ -45,6 +51,17 @@ pub mod public {
     #[event("things.outdone", payload = String)]
     #[derive(Debug, Clone, Copy)]
     pub struct Outdone;
+
+    #[doc = concat!("Makes someth", "ing.")]
+    #[job("things.make", payload = String, result = u8, update = u8, retry(first = "1s"), deadline = "1s")]
+    #[derive(Debug, Clone, Copy)]
+    pub struct Make;
+
+    /// Once.
+    #[deprecated(note = "nobody makes that any more")]
+    #[job("things.outmake", payload = String, retry = "explicit")]
+    #[derive(Debug, Clone, Copy)]
+    pub struct Outmake;
 
     /// Nothing.
     #[group("doers", replay = "new")]

@@ -1,5 +1,5 @@
-// Two events may share a payload, which may be any type from anywhere.
-use trellis::Event;
+// Declarations may share a payload, which may be any type from anywhere.
+use trellis::{Event, Job};
 
 mod model {
     #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -26,6 +26,14 @@ pub mod orders {
     #[event("orders.plain", payload = String)]
     pub struct Plain;
 
+    #[job("orders.send_receipt", payload = model::Order, result = super::model::Order, update = Envelope<u8>)]
+    pub struct SendReceipt;
+    // The payload of an event, and the event itself as a payload.
+    #[job("orders.archive", payload = crate::model::Order, result = (u8, Vec<Changed>))]
+    pub struct Archive;
+    #[job("orders.apply", payload = Changed, result = Result<Ping, Changed>)]
+    pub struct Apply;
+
     #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
     pub struct Envelope<T> {
         pub id: u64,
@@ -51,5 +59,9 @@ fn main() {
     payload::<orders::OrderCancelled, model::Order>();
     payload::<orders::Many, Vec<model::Order>>();
     payload::<orders::Changed, orders::Changed>();
+    fn job<J: Job<Payload = P, Result = R>, P, R>() {}
+    job::<orders::SendReceipt, model::Order, model::Order>();
+    job::<orders::Archive, model::Order, (u8, Vec<orders::Changed>)>();
+    job::<orders::Apply, orders::Changed, Result<orders::Ping, orders::Changed>>();
     let _ = orders::EVENT.orders.ping;
 }

@@ -18,13 +18,24 @@ pub mod r#async {
     #[allow(non_camel_case_types)]
     pub struct r#loop;
 
+    // `union` and `raw` are words like any other.
+    #[job("moves.union.raw", payload = r#Move, result = r#enum, update = r#enum)]
+    #[allow(non_camel_case_types)]
+    pub struct r#type;
+    #[job("moves.r", deadline = "1s")]
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[allow(non_camel_case_types)]
+    pub struct r#enum {
+        pub r#in: u8,
+    }
+
     #[group("movers")]
     #[allow(non_camel_case_types)]
     pub struct r#while(r#Move, self::r#loop);
 }
 
 fn main() {
-    let _ = r#async::EVENT.moves.made;
+    let _ = (r#async::EVENT.moves.made, r#async::JOB.moves.union.raw, r#async::JOB.moves.r);
     let event = r#async::Contract::events()[0];
     assert_eq!(event.params, ["type", "match"]);
     assert_eq!(event.order_by, Some("fn"));

@@ -17,6 +17,14 @@ pub mod shadow {
     pub struct Event;
     pub struct Group;
     pub struct S;
+    pub struct Duration;
+    pub struct Job;
+    pub struct JobHandle;
+    pub struct JobDeclaration;
+    pub struct Retry;
+    pub struct NoUpdate;
+    pub struct Payload;
+    pub struct Update;
     pub mod std {}
     pub mod core {}
     pub mod trellis {}
@@ -40,6 +48,11 @@ pub mod shadow {
     #[event("root.self_.moved", payload = Moved)]
     pub struct SelfMoved;
 
+    #[job("shadow.move_to", payload = Moved, retry(tries = 2, first = "1s", explicit), deadline = "1ms")]
+    pub struct Move;
+    #[job("job.job.option", payload = Moved, result = Moved, update = Moved)]
+    pub struct None;
+
     #[group("movers")]
     pub struct Movers(Moved, self::Some, SelfMoved);
 }
@@ -48,6 +61,8 @@ fn main() {
     let _ = shadow::EVENT.shadow.moved;
     let _ = shadow::EVENT.option.some.vec.moved;
     let _ = shadow::EVENT.root.self_.moved;
+    let _ = shadow::JOB.shadow.move_to;
+    let _ = shadow::JOB.job.job.option;
     let manifest = <shadow::Contract as trellis::Contract>::manifest();
     assert_eq!(manifest.groups["movers"].members.len(), 3);
 }

@@ -36,16 +36,18 @@ pub mod orders {
     pub struct OptionFirst;
     #[event(orders.dotted, payload = Order)]
     pub struct NoString;
+    #[event(name = "orders.named", payload = Order)]
+    pub struct Named;
     #[event = "orders.equals"]
     #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
     pub struct Equals {}
 
     // They are events all the same.
     #[group("all")]
-    pub struct All(Pascal, Dashes, EmptyWord, Empty, Wildcard, Keyword, NoArguments, NoName, OptionFirst, NoString, Equals);
+    pub struct All(Pascal, Dashes, EmptyWord, Empty, Wildcard, Keyword, NoArguments, NoName, OptionFirst, NoString, Named, Equals);
 }
 
 fn main() {
-    let _ = orders::EVENT.orders.created;
+    let _ = (orders::EVENT.orders.created, orders::EVENT.orders.named);
     let _ = <orders::OptionFirst as Event>::DECLARATION;
 }

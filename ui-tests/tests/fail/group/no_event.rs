@@ -1,4 +1,4 @@
-// A member that is a payload but no event, here or elsewhere, and one that does not exist.
+// A member that is a payload or a job but no event, here or elsewhere, and one that does not exist.
 mod model {
     pub struct Order {}
 }
@@ -14,6 +14,11 @@ pub mod orders {
     pub struct Payload(OrderCreated, Order);
     #[group("elsewhere")]
     pub struct Elsewhere(super::model::Order, OrderCreated);
+    #[job("orders.archive")]
+    #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    pub struct Archive {}
+    #[group("job")]
+    pub struct Job(OrderCreated, Archive);
     #[group("misspelt")]
     pub struct Misspelt(OrderCreted);
 }

@@ -1,4 +1,4 @@
-// While one event is being typed, the others and everything that uses them stay as they are.
+// While one declaration is being typed, the others and everything that uses them stay as they are.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,15 @@ pub mod orders {
         pub total: u64,
     }
 
+    #[job("orders.archive", result = Order, retry(tries = , first = "1s"), deadline =)]
+    #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+    pub struct Archive {
+        pub order_id:
+    }
+
+    #[job("orders.close", payload = Order)]
+    pub struct Close;
+
     #[derive(Serialize, Deserialize, JsonSchema)]
     pub struct Order {}
 
@@ -36,4 +45,5 @@ fn main() {
     fn is<G: trellis::Group>() {}
     is::<orders::Stock>();
     let _ = (orders::EVENT.orders.created, orders::EVENT.orders.cancelled, orders::EVENT.orders.paid, orders::Order {});
+    let _ = (orders::JOB.orders.archive, orders::JOB.orders.close);
 }

@@ -35,14 +35,24 @@ pub mod orders {
     #[event("orders.fn")]
     fn nonsense() {}
 
+    #[job("orders.Archive", retry(tries = 0, first = "1", longest = "60d"), deadline = 10m, queue = "slow")]
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub struct Archive;
+
+    #[job("orders.close", payload = Created, retry = 3)]
+    pub struct Close;
+
     #[group("everything", replay = "some")]
-    pub struct All(Created, CreatedAgain, Everything, Shouted, Shipped, Created);
+    pub struct All(Created, CreatedAgain, Everything, Shouted, Shipped, Created, Archive);
 }
 
 fn main() {
     // No error here: the events have their fields, the types are what they are declared to be.
     let _ = (orders::EVENT.orders.created, orders::EVENT.orders.shipped);
     let _ = (orders::CreatedAgain, orders::Generic(1), orders::All, orders::Contract);
+    let _ = orders::JOB.orders.close;
+    fn job<J: trellis::Job>() {}
+    job::<orders::Archive>();
     fn is<G: trellis::Group>() {}
     is::<orders::All>();
 }

@@ -1,6 +1,6 @@
 // An enqueue that is not awaited enqueues nothing.
 #![deny(unused_must_use)]
-use trellis::{Message, MessageId, Outbox, PayloadError};
+use trellis::{JobId, Message, MessageId, Outbox, PayloadError, Submission};
 
 #[trellis::contract(id = "acme.orders@v1")]
 pub mod orders {
@@ -16,6 +16,9 @@ struct Tx;
 impl Outbox for Tx {
     type Error = PayloadError;
     async fn append(&mut self, _: Message) -> Result<MessageId, PayloadError> {
+        unreachable!()
+    }
+    async fn submit(&mut self, _: Submission) -> Result<JobId, PayloadError> {
         unreachable!()
     }
 }

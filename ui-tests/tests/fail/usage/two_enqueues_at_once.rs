@@ -1,5 +1,5 @@
 // Two enqueues side by side on one transaction, which is one connection.
-use trellis::{Message, MessageId, Outbox, PayloadError};
+use trellis::{JobId, Message, MessageId, Outbox, PayloadError, Submission};
 
 #[trellis::contract(id = "acme.orders@v1")]
 pub mod orders {
@@ -15,6 +15,9 @@ struct Tx;
 impl Outbox for Tx {
     type Error = PayloadError;
     async fn append(&mut self, _: Message) -> Result<MessageId, PayloadError> {
+        unreachable!()
+    }
+    async fn submit(&mut self, _: Submission) -> Result<JobId, PayloadError> {
         unreachable!()
     }
 }

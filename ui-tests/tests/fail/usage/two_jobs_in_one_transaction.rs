@@ -1,0 +1,32 @@
+// Two jobs through one `tx`, which the first `create` takes: it has to be passed as `&mut *tx`.
+use trellis::{JobId, Message, MessageId, Outbox, PayloadError, Submission};
+
+#[trellis::contract(id = "acme.orders@v1")]
+pub mod orders {
+    #[job("orders.send_receipt")]
+    #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    pub struct SendReceipt {}
+    #[job("orders.archive")]
+    #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    pub struct Archive {}
+}
+
+struct Tx;
+impl Outbox for Tx {
+    type Error = PayloadError;
+    async fn append(&mut self, _: Message) -> Result<MessageId, PayloadError> {
+        unreachable!()
+    }
+    async fn submit(&mut self, _: Submission) -> Result<JobId, PayloadError> {
+        unreachable!()
+    }
+}
+
+async fn handle(tx: &mut Tx) {
+    let _ = orders::JOB.orders.send_receipt.create(tx, orders::SendReceipt {}).await;
+    let _ = orders::JOB.orders.archive.create(tx, orders::Archive {}).await;
+}
+
+fn main() {
+    let _ = handle;
+}

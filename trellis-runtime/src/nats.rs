@@ -41,7 +41,9 @@ pub enum CreateError {
     #[error(transparent)]
     Submission(SubmissionError),
     /// The chosen id belongs to a job with another payload.
-    #[error("job `{name}` with id `{id}` exists with another payload: choose another id, or create it with the same payload")]
+    #[error(
+        "job `{name}` with id `{id}` exists with another payload: choose another id, or create it with the same payload"
+    )]
     DuplicateId {
         /// The declaration.
         name: &'static str,
@@ -57,7 +59,9 @@ pub enum CreateError {
         reason: String,
     },
     /// Its storage was not confirmed in time: it may exist. Created again with the same id it exists once.
-    #[error("job `{name}` with id `{id}` may have been created: {reason}; create it again with `.id(\"{id}\")` to be sure")]
+    #[error(
+        "job `{name}` with id `{id}` may have been created: {reason}; create it again with `.id(\"{id}\")` to be sure"
+    )]
     Undecided {
         /// The declaration.
         name: &'static str,

@@ -36,7 +36,9 @@ impl Consumers {
             match stream.consumer_info(&name).await {
                 Ok(info) => return self.follow(&info, &wanted, &name).await,
                 Err(error) if error.kind() == ConsumerInfoErrorKind::NotFound => {}
-                Err(error) => return Err(format!("consumer `{name}` cannot be looked up: {}", chain(&error))),
+                Err(error) => {
+                    return Err(format!("consumer `{name}` cannot be looked up: {}", chain(&error)));
+                }
             }
             let start_sequence = self.start(job).await?;
             let config = PullConfig {

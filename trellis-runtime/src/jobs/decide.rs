@@ -220,7 +220,10 @@ mod tests {
         assert_eq!((snoozed.event, snoozed.tries), (EventType::HandedBack, 4));
         assert_eq!(snoozed.again, Some(Duration::from_secs(9)));
         let stopped = after(Ended::Cancelled(Cancellation::Shutdown), 5, Retry::new()).unwrap();
-        assert_eq!((stopped.event, stopped.tries, stopped.again), (EventType::HandedBack, 4, Some(Duration::ZERO)));
+        assert_eq!(
+            (stopped.event, stopped.tries, stopped.again),
+            (EventType::HandedBack, 4, Some(Duration::ZERO))
+        );
     }
 
     #[test]

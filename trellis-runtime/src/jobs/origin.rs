@@ -30,7 +30,11 @@ impl Origin {
     /// The handler of an event.
     pub(crate) fn event(id: &str, subject: &str) -> Self {
         let (id, subject) = (Some(id.to_owned()), Some(subject.to_owned()));
-        Self { context: None, trigger: Trigger { id, subject, ..Trigger::of(TriggerKind::Event) }, lineage: None }
+        Self {
+            context: None,
+            trigger: Trigger { id, subject, ..Trigger::of(TriggerKind::Event) },
+            lineage: None,
+        }
     }
 
     /// The handler of the job `id`.

@@ -82,6 +82,8 @@ pub(crate) fn transition(current: Option<JobState>, event: EventType, unstarted:
         return match event {
             E::Created => Some(Pending),
             E::Skipped => Some(Skipped),
+            // What came before cannot be read.
+            E::Dead => Some(Dead),
             // The run's beginning was removed while a redrive was on its way.
             E::Retried => Some(Pending),
             _ => None,
@@ -120,8 +122,7 @@ impl JobRecord {
         let is_next = opens || entry.previous_state == current;
         let belongs = record.as_ref().is_none_or(|record| record.id == entry.job_id);
         let unstarted = entry.tries == 0 && record.as_ref().is_none_or(|record| record.tries == 0);
-        let Some(next) =
-            transition(current, entry.event_type, unstarted).filter(|_| is_next && belongs)
+        let Some(next) = transition(current, entry.event_type, unstarted).filter(|_| is_next && belongs)
         else {
             if let Some(record) = record {
                 record.last = sequence;
@@ -171,7 +172,8 @@ impl JobRecord {
         self.state = next;
         self.updated_at = written;
         self.tries = entry.tries;
-        let text = |text: &Option<std::borrow::Cow<'_, str>>| text.as_ref().map(|text| text.clone().into_owned());
+        let text =
+            |text: &Option<std::borrow::Cow<'_, str>>| text.as_ref().map(|text| text.clone().into_owned());
         if let Some(max_tries) = entry.max_tries {
             self.max_tries = max_tries;
         }

@@ -123,7 +123,11 @@ impl<J: Job> JobRef<J> {
                     let moved = tree.fold().map_err(|unreadable| self.newer(&unreadable))?;
                     record = moved.ok_or_else(|| self.not_found())?;
                 }
-                Err(AppendError::Refused(reason) | AppendError::Undecided(reason) | AppendError::NotSent(reason)) => {
+                Err(
+                    AppendError::Refused(reason)
+                    | AppendError::Undecided(reason)
+                    | AppendError::NotSent(reason),
+                ) => {
                     return Err(self.unavailable(reason));
                 }
             }

@@ -195,7 +195,10 @@ impl<J> Clone for JobRef<J> {
 
 impl<J: Job> fmt::Debug for JobRef<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JobRef").field("job", &J::DECLARATION.name).field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("JobRef")
+            .field("job", &J::DECLARATION.name)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }
 

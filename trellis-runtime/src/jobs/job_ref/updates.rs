@@ -1,6 +1,7 @@
 //! A job's updates as they are sent: live, and only those of the latest try.
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use async_nats::Subscriber;
 use futures_util::StreamExt;
@@ -10,7 +11,13 @@ use trellis::Job;
 
 use crate::causes::chain;
 use crate::jobs::event::EventType;
+use crate::jobs::job_ref::wait::ends;
 use crate::jobs::job_ref::{JobRef, JobRefError};
+
+/// How often the log is read after an end was heard.
+const READS_OF_AN_END: u32 = 5;
+/// How long nothing may be heard before the log is read.
+const READ_EVERY: Duration = Duration::from_secs(5);
 
 /// One update.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +97,7 @@ impl<J: Job> Updates<J> {
                         self.hear(entry.as_ref().map(|entry| entry.subject.as_str())).await;
                         continue;
                     }
-                    () = tokio::time::sleep(std::time::Duration::from_secs(5)) => {
+                    () = tokio::time::sleep(READ_EVERY) => {
                         self.hear(None).await;
                         continue;
                     }
@@ -104,12 +111,21 @@ impl<J: Job> Updates<J> {
 
     /// An entry of the job's log, or that none came for a while: its end may have been missed.
     async fn hear(&mut self, subject: Option<&str>) {
-        let event = subject.and_then(|subject| EventType::of_token(subject.rsplit('.').next()?));
-        let decides = !matches!(event, Some(EventType::Progress | EventType::Ready | EventType::Created));
-        if decides && let Ok(Some(record)) = self.reference.record().await {
-            self.ended = record.state.is_terminal();
+        let token = subject.and_then(|subject| subject.rsplit('.').next());
+        if token.and_then(EventType::of_token) == Some(EventType::Progress) {
+            return;
+        }
+        // An end is heard before it is stored.
+        let reads = if token.is_some_and(ends) { READS_OF_AN_END } else { 1 };
+        for read in 0..reads {
+            tokio::time::sleep(Duration::from_millis(10) * read).await;
+            let Ok(Some(record)) = self.reference.record().await else { continue };
             if record.tries > self.latest.0 {
                 self.latest = (record.tries, 0);
+            }
+            self.ended = record.state.is_terminal();
+            if self.ended {
+                return;
             }
         }
     }

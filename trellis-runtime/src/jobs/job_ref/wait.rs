@@ -13,6 +13,8 @@ use crate::jobs::worker::current;
 
 /// How often the log is read without having heard anything: the live message may be lost.
 const READ_EVERY: Duration = Duration::from_secs(3);
+/// How soon the log is read again after an end was heard and not read; it doubles.
+const HEARD_AGAIN: Duration = Duration::from_millis(5);
 /// The wait before a read that failed is repeated.
 const AGAIN: Duration = Duration::from_millis(200);
 
@@ -59,12 +61,13 @@ impl<J: Job> JobRef<J> {
         if let Err(error) = self.log.client.flush().await {
             *seen = Seen::Trouble(chain(&error));
         }
+        let mut next_read = READ_EVERY;
         loop {
             let pause = match self.record().await {
                 Ok(Some(record)) if record.state.is_terminal() => return Ok(JobSnapshot::new(record)),
                 Ok(record) => {
                     *seen = Seen::State(record.map(|record| record.state));
-                    READ_EVERY
+                    next_read
                 }
                 Err(error @ JobRefError::Newer { .. }) => return Err(error),
                 Err(error) => {
@@ -81,8 +84,9 @@ impl<J: Job> JobRef<J> {
                 std::future::pending::<()>().await;
             };
             tokio::select! {
-                () = ending => {}
-                () = tokio::time::sleep(pause) => {}
+                // It is heard also before it is stored, and when it is refused.
+                () = ending => next_read = HEARD_AGAIN,
+                () = tokio::time::sleep(pause) => next_read = (2 * next_read).min(READ_EVERY),
             }
         }
     }
@@ -96,7 +100,7 @@ enum Seen {
 }
 
 /// Whether an entry with this token can end a job.
-fn ends(token: &str) -> bool {
+pub(super) fn ends(token: &str) -> bool {
     let Some(event) = EventType::of_token(token) else { return false };
     JobState::ALL
         .into_iter()
@@ -111,7 +115,8 @@ mod tests {
 
     #[test]
     fn ends_are_told_from_the_rest() {
-        for token in ["completed", "failed", "cancelled", "expired", "skipped", "stale", "dead", "dismissed"] {
+        for token in ["completed", "failed", "cancelled", "expired", "skipped", "stale", "dead", "dismissed"]
+        {
             assert!(ends(token), "{token}");
         }
         for token in ["created", "started", "retry", "handed_back", "ready", "progress", "retried", "x"] {

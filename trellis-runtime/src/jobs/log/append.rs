@@ -51,7 +51,10 @@ enum Sent {
     /// The expectation does not hold.
     Mismatch,
     /// Nothing is known: send it again.
-    Again { reason: String, sent: bool },
+    Again {
+        reason: String,
+        sent: bool,
+    },
     Never(String),
 }
 

@@ -10,7 +10,7 @@ use async_nats::Client;
 use async_nats::jetstream::Context;
 
 pub(crate) use append::{Append, AppendError};
-pub(crate) use read::{ReadError, Stored, Tree};
+pub(crate) use read::{ReadError, Tree};
 
 use crate::ports::Ports;
 

@@ -79,6 +79,13 @@ impl JobLog {
     }
 }
 
+impl Stored {
+    /// The last token but one of its subject.
+    fn job_id(&self) -> Option<&str> {
+        self.subject.rsplit('.').nth(1)
+    }
+}
+
 impl Tree {
     /// The sequence number of the append `id`, if it is here.
     pub(crate) fn own(&self, id: &str) -> Option<u64> {
@@ -95,12 +102,19 @@ impl Tree {
         let mut record = None;
         for stored in &self.0 {
             match Entry::decode(&stored.body) {
+                Ok(entry) if stored.job_id() != Some(&*entry.job_id) => {
+                    tracing::debug!(stored.sequence, id = %entry.job_id, "an entry of another job is passed over");
+                }
                 Ok(entry) => {
                     JobRecord::apply(&mut record, stored.sequence, stored.at, &entry);
                 }
                 Err(Unreadable::Newer(v)) => return Err(Unreadable::Newer(v)),
                 Err(Unreadable::Broken(reason)) => {
-                    tracing::debug!(sequence = stored.sequence, reason, "an entry of a job's log is passed over");
+                    tracing::debug!(
+                        sequence = stored.sequence,
+                        reason,
+                        "an entry of a job's log is passed over"
+                    );
                 }
             }
         }

@@ -46,7 +46,9 @@ impl Upkeep {
             body: entry.encode().into(),
         };
         match log.append(&append, PATIENCE).await {
-            Ok(_) => tracing::warn!(job = id, state = %record.state, "a job without a delivery was given one"),
+            Ok(_) => {
+                tracing::warn!(job = id, state = %record.state, "a job without a delivery was given one")
+            }
             // Somebody works on it after all.
             Err(AppendError::Moved(_)) => {}
             Err(error) => return Err(format!("job `{id}` cannot be given a delivery: {error:?}")),

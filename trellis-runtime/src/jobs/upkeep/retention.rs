@@ -43,7 +43,12 @@ fn going(found: Survey, retention: &JobRetention, now: SystemTime) -> Vec<(Strin
     let mut candidates: Vec<(String, Gone)> = found.ended.into_iter().collect();
     candidates.sort_unstable_by_key(|(_, gone)| (gone.at, gone.last));
     let is_old = |gone: &Gone| now.duration_since(gone.at).is_ok_and(|age| age >= retention.at_most);
-    candidates.into_iter().enumerate().filter(|(at, (_, gone))| *at < surplus || is_old(gone)).map(|(_, it)| it).collect()
+    candidates
+        .into_iter()
+        .enumerate()
+        .filter(|(at, (_, gone))| *at < surplus || is_old(gone))
+        .map(|(_, it)| it)
+        .collect()
 }
 
 #[cfg(test)]
@@ -62,7 +67,8 @@ mod tests {
             ..Survey::default()
         };
         let gone = |ended, count, at_most| {
-            let retention = JobRetention { at_least: Duration::ZERO, at_most: Duration::from_secs(at_most), count };
+            let retention =
+                JobRetention { at_least: Duration::ZERO, at_most: Duration::from_secs(at_most), count };
             let going = going(found(ended), &retention, at(100));
             going.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
         };

@@ -158,11 +158,22 @@ mod tests {
     #[test]
     fn open_and_ended_jobs_are_told_apart() {
         let mut survey = Survey::default();
-        see(&mut survey, &[
-            ("a", "created", 1), ("b", "created", 1), ("a", "started", 2), ("b", "started", 2),
-            ("a", "progress", 3), ("a", "completed", 10), ("b", "retry", 11), ("c", "created", 990),
-            ("c", "started", 991), ("c", "completed", 992), ("b", "ready", 993),
-        ]);
+        see(
+            &mut survey,
+            &[
+                ("a", "created", 1),
+                ("b", "created", 1),
+                ("a", "started", 2),
+                ("b", "started", 2),
+                ("a", "progress", 3),
+                ("a", "completed", 10),
+                ("b", "retry", 11),
+                ("c", "created", 990),
+                ("c", "started", 991),
+                ("c", "completed", 992),
+                ("b", "ready", 993),
+            ],
+        );
         assert_eq!(survey.open.keys().collect::<Vec<_>>(), ["b"]);
         assert_eq!(survey.open["b"], Open { state: JobState::Retry, first: 2, signal: 11 });
         assert_eq!(survey.ended.keys().collect::<Vec<_>>(), ["a"], "c ended just now");
@@ -172,10 +183,18 @@ mod tests {
     #[test]
     fn a_redrive_opens_a_job_again_and_a_dismissal_does_not() {
         let mut survey = Survey::default();
-        see(&mut survey, &[
-            ("a", "created", 1), ("a", "started", 1), ("a", "dead", 2), ("b", "created", 1),
-            ("b", "dead", 2), ("a", "dismissed", 3), ("b", "retried", 4),
-        ]);
+        see(
+            &mut survey,
+            &[
+                ("a", "created", 1),
+                ("a", "started", 1),
+                ("a", "dead", 2),
+                ("b", "created", 1),
+                ("b", "dead", 2),
+                ("a", "dismissed", 3),
+                ("b", "retried", 4),
+            ],
+        );
         assert_eq!(survey.ended["a"].last, 6);
         assert_eq!(survey.open["b"].first, 7, "what came before may be removed");
         assert_eq!(survey.ended_count, 1);

@@ -66,7 +66,12 @@ where
     C: Contract,
     D: Database,
 {
-    pub(crate) async fn deliver(self: Arc<Self>, signal: Signal, live: Arc<Live>, interrupt: CancellationToken) {
+    pub(crate) async fn deliver(
+        self: Arc<Self>,
+        signal: Signal,
+        live: Arc<Live>,
+        interrupt: CancellationToken,
+    ) {
         let kept = self.keeper.keep(Arc::clone(&live));
         if self.stopping() {
             live.cancel(Cancellation::Shutdown);
@@ -175,11 +180,7 @@ where
         };
         match self.conclude(live, after).await {
             Try::Settled(settlement) => settlement,
-            // Buried before, perhaps: the entry that says so opens no job either.
-            Try::Moved(tree) => match tree.0.last().and_then(|last| EventType::of_token(last.subject.rsplit('.').next()?)) {
-                Some(EventType::Dead) => Settlement::Acknowledge,
-                _ => Settlement::Again(TROUBLE),
-            },
+            Try::Moved(_) => Settlement::Again(TROUBLE),
         }
     }
 
@@ -225,15 +226,20 @@ where
         live: &Arc<Live>,
         interrupt: &CancellationToken,
     ) -> Ran {
-        let ctx = Ctx::new(self.nats.clone(), self.outbox.clone(), Some(Delivery {
-            consumer: Arc::clone(&self.name),
-            root_id: format!("{}@{}", live.id, record.run),
-            used: std::sync::atomic::AtomicBool::new(false),
-        }));
+        let ctx = Ctx::new(
+            self.nats.clone(),
+            self.outbox.clone(),
+            Some(Delivery {
+                consumer: Arc::clone(&self.name),
+                root_id: format!("{}@{}", live.id, record.run),
+                used: std::sync::atomic::AtomicBool::new(false),
+            }),
+        );
         let origin = Origin::job(&record.id, record.context.clone(), record.lineage.as_ref());
-        let trace = record.context.as_ref().and_then(|context| {
-            TraceContext::parse(&context.traceparent, context.tracestate.as_deref())
-        });
+        let trace = record
+            .context
+            .as_ref()
+            .and_then(|context| TraceContext::parse(&context.traceparent, context.tracestate.as_deref()));
         let trace = trace.unwrap_or_else(|| TraceContext::begin(&*self.queue.log.ports.ids));
         let work = (self.run)(&self.service, &ctx, live, payload);
         let work = current::scope(Arc::clone(live), trace.scope(origin.scope(work)));
@@ -290,7 +296,8 @@ where
     async fn conclude(&self, live: &Live, mut after: After) -> Try {
         for _ in 0..ROUNDS {
             let (error, result) = (after.error.as_deref(), after.result.as_deref());
-            let appended = live.end((after.event, after.state), after.tries, (error, result), after.again).await;
+            let appended =
+                live.end((after.event, after.state), after.tries, (error, result), after.again).await;
             match appended {
                 Ok(_) => {
                     self.tell(live, &after);
@@ -308,7 +315,8 @@ where
                 Err(AppendError::Refused(reason)) if after.result.is_some() => {
                     let reason = format!("the result cannot be stored: {reason}");
                     let (tries, retry) = (after.tries, &self.queue.declaration.retry);
-                    let failed = ended(Ended::Failed(reason, Then::Fail), (tries, tries), retry, |delay| delay);
+                    let failed =
+                        ended(Ended::Failed(reason, Then::Fail), (tries, tries), retry, |delay| delay);
                     let Some(failed) = failed else { return Try::Settled(Settlement::Silence) };
                     after = failed;
                 }
@@ -327,7 +335,9 @@ where
             EventType::Dead | EventType::Failed | EventType::Expired => {
                 tracing::error!(queue = %self.name, job = %live.id, tries = after.tries, event, reason, "a job ended without a result");
             }
-            _ => tracing::debug!(queue = %self.name, job = %live.id, tries = after.tries, event, "a try ended"),
+            _ => {
+                tracing::debug!(queue = %self.name, job = %live.id, tries = after.tries, event, "a try ended")
+            }
         }
     }
 }
@@ -338,9 +348,10 @@ fn returned(ran: Ran, reason: Option<Cancellation>) -> Ran {
         (Ran::Ended(_), Some(reason @ (Cancellation::Deadline | Cancellation::Job))) => {
             Ran::Ended(Ended::Cancelled(reason))
         }
-        (Ran::Ended(Ended::Failed(_, Then::Declared | Then::Retry | Then::RetryAfter(_))), Some(reason @ Cancellation::Shutdown)) => {
-            Ran::Ended(Ended::Cancelled(reason))
-        }
+        (
+            Ran::Ended(Ended::Failed(_, Then::Declared | Then::Retry | Then::RetryAfter(_))),
+            Some(reason @ Cancellation::Shutdown),
+        ) => Ran::Ended(Ended::Cancelled(reason)),
         (ran, _) => ran,
     }
 }

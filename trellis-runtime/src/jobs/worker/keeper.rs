@@ -11,6 +11,10 @@ use trellis::{Cancellation, JobId};
 use crate::jobs::event::EventType;
 use crate::jobs::worker::live::Live;
 
+/// When the log is asked after a cancellation was heard.
+const ASKED_AFTER: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(200)];
+
 /// The deliveries at work in one queue of one process. Bounded by the queue's slots.
 #[derive(Default)]
 pub(crate) struct Keeper {
@@ -32,10 +36,19 @@ impl Keeper {
         Kept { keeper: self, key }
     }
 
-    /// Raise a reason to end in every try of the job `id`, of which a lost one may be left.
-    pub(crate) fn cancel(&self, id: &JobId, reason: Cancellation) {
-        for live in self.table().values().filter(|live| live.id == *id) {
-            live.cancel(reason);
+    /// Ask the log whether the job `id` was cancelled: others hear an append also when it is refused,
+    /// and before it is stored.
+    pub(crate) async fn ask(&self, id: &JobId) {
+        // A lost try of it may be left beside a new one.
+        let all: Vec<Arc<Live>> = self.table().values().filter(|live| live.id == *id).cloned().collect();
+        for pause in ASKED_AFTER {
+            tokio::time::sleep(pause).await;
+            for live in &all {
+                look_for_cancellation(live).await;
+            }
+            if all.iter().all(|live| live.reason() >= Some(Cancellation::Job)) {
+                return;
+            }
         }
     }
 

@@ -11,7 +11,9 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
-use trellis::{Attempt, Boxed, Cancellation, JobDeclaration, JobFacts, JobId, LogLine, Progress, UpdateError, WaitTarget};
+use trellis::{
+    Attempt, Boxed, Cancellation, JobDeclaration, JobFacts, JobId, LogLine, Progress, UpdateError, WaitTarget,
+};
 
 use crate::causes::chain;
 use crate::jobs::event::{Entry, EventType, LogEntry, WaitEdge};
@@ -162,10 +164,6 @@ impl Live {
         (self.place().tries, self.begun.load(Ordering::Acquire))
     }
 
-    pub(crate) fn facts(&self) -> Option<JobFacts> {
-        self.place().facts.clone()
-    }
-
     /// Append what ends the try, with what the handler told last.
     pub(crate) async fn end(
         &self,
@@ -179,12 +177,14 @@ impl Live {
         entry.error = error.map(Into::into);
         entry.result = result;
         entry.delay_ms = delay.map(ms);
-        if self.begun.load(Ordering::Acquire) {
-            self.take_notes().write(&mut entry, || self.now());
+        let notes = if self.begun.load(Ordering::Acquire) { self.take_notes() } else { Notes::default() };
+        notes.write(&mut entry, || self.now());
+        let appended = self.append(&entry, PATIENCE).await;
+        match &appended {
+            Ok(sequence) => self.place().last = *sequence,
+            Err(_) => *self.notes() = notes,
         }
-        let sequence = self.append(&entry, PATIENCE).await?;
-        self.place().last = sequence;
-        Ok(sequence)
+        appended
     }
 
     /// Append what the handler has told since the last time, if anything.
@@ -203,7 +203,10 @@ impl Live {
                     self.trim(before).await;
                 }
             }
-            Err(AppendError::Moved(tree)) => self.moved(&tree.fold().ok().flatten()),
+            Err(AppendError::Moved(tree)) => {
+                self.moved(&tree.fold().ok().flatten());
+                self.notes().put_back(notes);
+            }
             Err(error) => {
                 tracing::warn!(job = %self.id, ?error, "what a job told could not be stored");
             }
@@ -354,12 +357,15 @@ impl Live {
             return;
         }
         let before = self.monotonic();
-        let request = Request::new().payload(Bytes::from(AckKind::Progress)).timeout(Some(self.queue.ack_wait / 4));
+        let request =
+            Request::new().payload(Bytes::from(AckKind::Progress)).timeout(Some(self.queue.ack_wait / 4));
         match client.send_request(self.reply.clone(), request).await {
             // An answer that comes after the ack wait was given to a stranger's delivery.
             Ok(_) if !self.is_lost() => self.ours_at.store(ms(before), Ordering::Release),
             Ok(_) => {}
-            Err(error) => tracing::debug!(job = %self.id, error = %chain(&error), "a delivery could not be renewed"),
+            Err(error) => {
+                tracing::debug!(job = %self.id, error = %chain(&error), "a delivery could not be renewed")
+            }
         }
     }
 
@@ -382,15 +388,26 @@ impl Notes {
         progress.is_none() && logs.is_empty() && *left_out == 0 && waiting.is_empty() && resumed.is_empty()
     }
 
-    fn write(self, entry: &mut Entry<'_>, now: impl Fn() -> String) {
-        entry.progress = self.progress;
-        entry.logs = self.logs;
+    fn write(&self, entry: &mut Entry<'_>, now: impl Fn() -> String) {
+        entry.progress.clone_from(&self.progress);
+        entry.logs.clone_from(&self.logs);
         if self.left_out > 0 {
             let message = format!("{} lines were left out: too many at once", self.left_out);
             entry.logs.push(LogEntry { timestamp: now(), level: trellis::LogLevel::Warn, message });
         }
-        entry.waiting = self.waiting;
-        entry.resumed = self.resumed;
+        entry.waiting.clone_from(&self.waiting);
+        entry.resumed.clone_from(&self.resumed);
+    }
+
+    /// What could not be stored comes before what was told since.
+    fn put_back(&mut self, earlier: Self) {
+        let later = std::mem::replace(self, earlier);
+        self.progress = later.progress.or(self.progress.take());
+        self.logs.extend(later.logs);
+        self.left_out += later.left_out + self.logs.len().saturating_sub(MAX_LINES);
+        self.logs.truncate(MAX_LINES);
+        self.waiting.extend(later.waiting);
+        self.resumed.extend(later.resumed);
     }
 }
 
@@ -435,7 +452,8 @@ impl Attempt for Live {
             if client.connection_state() != State::Connected {
                 return Err(not_sent("no connection to the server".to_owned()));
             }
-            let update = serde_json::from_slice(&update).map_err(|source| UpdateError::Encode { name, source })?;
+            let update =
+                serde_json::from_slice(&update).map_err(|source| UpdateError::Encode { name, source })?;
             let body = Update {
                 v: crate::jobs::event::VERSION,
                 job_id: self.id.as_str(),

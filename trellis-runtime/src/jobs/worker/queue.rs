@@ -188,21 +188,32 @@ where
         interrupt: &CancellationToken,
     ) {
         let Some(reply) = message.reply.clone() else { return };
-        let slot = Arc::clone(slots).try_acquire_owned();
-        let (Some(signal), Ok(slot), false) = (self.signal(&message), slot, self.stopping()) else {
-            // It arrived after the stop, or nobody asked for it: for another instance.
-            let given_back = self.queue.log.client.publish(reply, AckKind::Nak(Some(Duration::ZERO)).into());
-            if let Err(error) = given_back.await {
-                tracing::debug!(error = %chain(&error), "a late delivery could not be given back, its ack wait does it");
-            }
-            return;
+        let Some(signal) = self.signal(&message) else {
+            tracing::error!(queue = %self.name, subject = %message.subject, "what no job can be is ended");
+            return self.answer(reply, AckKind::Term).await;
         };
-        let live = Live::new(&self.queue, signal.id.clone(), (signal.sequence, signal.deliveries), reply, given_after);
+        let (Ok(slot), false) = (Arc::clone(slots).try_acquire_owned(), self.stopping()) else {
+            // It arrived after the stop, or nobody asked for it: for another instance.
+            return self.answer(reply, AckKind::Nak(Some(Duration::ZERO))).await;
+        };
+        let live = Live::new(
+            &self.queue,
+            signal.id.clone(),
+            (signal.sequence, signal.deliveries),
+            reply,
+            given_after,
+        );
         let (worker, interrupt) = (Arc::clone(self), interrupt.clone());
         tries.spawn(async move {
             worker.deliver(signal, live, interrupt).await;
             drop(slot);
         });
+    }
+
+    async fn answer(&self, reply: async_nats::Subject, kind: AckKind) {
+        if let Err(error) = self.queue.log.client.publish(reply, kind.into()).await {
+            tracing::debug!(error = %chain(&error), "a delivery could not be answered, it comes back after its ack wait");
+        }
     }
 
     fn signal(&self, message: &async_nats::Message) -> Option<Signal> {
@@ -232,7 +243,7 @@ where
             while let Some(message) = futures_util::StreamExt::next(&mut heard).await {
                 let id = message.subject.strip_prefix(&*prefix).and_then(|rest| rest.split('.').nth(1));
                 if let Some(Ok(id)) = id.map(JobId::new) {
-                    keeper.cancel(&id, Cancellation::Job);
+                    keeper.ask(&id).await;
                 }
             }
         });

@@ -47,7 +47,8 @@ fn read<J: Job>(live: &Live, payload: &RawValue) -> Result<J::Payload, String> {
     let read = serde_path_to_error::deserialize(&mut json)
         .map_err(|error| format!("payload at `{}`: {}", error.path(), error.inner()))?;
     let declared = (J::DECLARATION.contract, J::DECLARATION.name);
-    let checked = live.queue.validators.check(declared, trellis::schema::input::<J::Payload>, text.as_bytes());
+    let checked =
+        live.queue.validators.check(declared, trellis::schema::input::<J::Payload>, text.as_bytes());
     checked.map_err(|invalid| invalid.to_string())?;
     Ok(read)
 }
@@ -61,8 +62,9 @@ fn write<J: Job>(live: &Live, result: &J::Result) -> Ended {
     let schema = trellis::schema::output::<J::Result>;
     match live.queue.validators.check(declared, schema, result.get().as_bytes()) {
         Ok(()) => Ended::Completed(result),
-        Err(invalid) => {
-            Ended::Failed(format!("the result is invalid at `{}`: {}", invalid.path, invalid.problem), Then::Fail)
-        }
+        Err(invalid) => Ended::Failed(
+            format!("the result is invalid at `{}`: {}", invalid.path, invalid.problem),
+            Then::Fail,
+        ),
     }
 }

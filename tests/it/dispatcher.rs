@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_nats::jetstream;
+use futures_util::future::BoxFuture;
+use trellis_runtime::broker::{Ack, Broker, Destination, First, Outgoing, PublishError};
 use trellis_runtime::ports::DbClock;
 use trellis_runtime::testing::{Fault, FaultyBroker};
 use trellis_runtime::wire::Environment;
@@ -338,18 +340,15 @@ async fn a_clock_set_back_does_not_strand_rows<D: TestDb>() {
 #[derive(Debug)]
 pub struct SilentBroker;
 
-impl trellis_runtime::broker::Broker for SilentBroker {
-    fn publish(
-        &self,
-        _: Vec<trellis_runtime::broker::Outgoing>,
-    ) -> futures_util::future::BoxFuture<
-        '_,
-        Vec<Result<trellis_runtime::broker::Ack, trellis_runtime::broker::PublishError>>,
-    > {
+impl Broker for SilentBroker {
+    fn publish(&self, _: Vec<Outgoing>) -> BoxFuture<'_, Vec<Result<Ack, PublishError>>> {
         Box::pin(std::future::pending())
     }
-    fn probe(&self) -> futures_util::future::BoxFuture<'_, Result<(), String>> {
+    fn probe(&self, _: Destination) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+    fn first(&self, _: String) -> BoxFuture<'_, Result<Option<First>, PublishError>> {
+        Box::pin(std::future::pending())
     }
 }
 
@@ -493,19 +492,16 @@ struct PageSizes {
     largest: Arc<std::sync::Mutex<usize>>,
 }
 
-impl trellis_runtime::broker::Broker for PageSizes {
-    fn publish(
-        &self,
-        page: Vec<trellis_runtime::broker::Outgoing>,
-    ) -> futures_util::future::BoxFuture<
-        '_,
-        Vec<Result<trellis_runtime::broker::Ack, trellis_runtime::broker::PublishError>>,
-    > {
+impl Broker for PageSizes {
+    fn publish(&self, page: Vec<Outgoing>) -> BoxFuture<'_, Vec<Result<Ack, PublishError>>> {
         let mut largest = self.largest.lock().unwrap();
         *largest = page.len().max(*largest);
         self.inner.publish(page)
     }
-    fn probe(&self) -> futures_util::future::BoxFuture<'_, Result<(), String>> {
-        self.inner.probe()
+    fn probe(&self, destination: Destination) -> BoxFuture<'_, Result<(), String>> {
+        self.inner.probe(destination)
+    }
+    fn first(&self, filter: String) -> BoxFuture<'_, Result<Option<First>, PublishError>> {
+        self.inner.first(filter)
     }
 }

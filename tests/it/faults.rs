@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use trellis_runtime::broker::{Ack, Broker, NatsBroker, Outgoing, PublishError};
+use trellis_runtime::broker::{Ack, Broker, Destination, First, NatsBroker, Outgoing, PublishError};
 use trellis_runtime::testing::{Fault, FaultyBroker};
 use trellis_runtime::{DeadKey, Dispatcher, Host, OutboxConfig, OutboxError, SqlOutbox};
 
@@ -86,12 +86,15 @@ impl Broker for CutsTheConnection {
         }
         self.inner.publish(page)
     }
-    fn probe(&self) -> BoxFuture<'_, Result<(), String>> {
+    fn first(&self, filter: String) -> BoxFuture<'_, Result<Option<First>, PublishError>> {
+        self.inner.first(filter)
+    }
+    fn probe(&self, destination: Destination) -> BoxFuture<'_, Result<(), String>> {
         let away = self.away.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if away.is_ok() {
             Box::pin(std::future::ready(Err("reconnecting".to_owned())))
         } else {
-            self.inner.probe()
+            self.inner.probe(destination)
         }
     }
 }
@@ -204,8 +207,11 @@ impl Broker for Short {
         page.truncate(1);
         self.0.publish(page)
     }
-    fn probe(&self) -> BoxFuture<'_, Result<(), String>> {
-        self.0.probe()
+    fn probe(&self, destination: Destination) -> BoxFuture<'_, Result<(), String>> {
+        self.0.probe(destination)
+    }
+    fn first(&self, filter: String) -> BoxFuture<'_, Result<Option<First>, PublishError>> {
+        self.0.first(filter)
     }
 }
 
@@ -265,8 +271,11 @@ impl Broker for Pages {
         self.largest.fetch_max(page.len(), Ordering::SeqCst);
         self.inner.publish(page)
     }
-    fn probe(&self) -> BoxFuture<'_, Result<(), String>> {
-        self.inner.probe()
+    fn probe(&self, destination: Destination) -> BoxFuture<'_, Result<(), String>> {
+        self.inner.probe(destination)
+    }
+    fn first(&self, filter: String) -> BoxFuture<'_, Result<Option<First>, PublishError>> {
+        self.inner.first(filter)
     }
 }
 

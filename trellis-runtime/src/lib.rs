@@ -38,8 +38,9 @@ pub use events::{GroupConfig, ProvisionError, StreamConfig};
 pub use host::{Health, Host, HostBuilder, StartError, StartErrorKind};
 pub use outbox::{
     DeadKey, DeadRow, Dispatcher, DispatcherStats, InvalidOutboxConfig, InvalidTableName, Joined,
-    MigrationArtifact, OutboxConfig, OutboxError, OutboxErrorKind, OutboxStats, SqlOutbox, SqlOutboxBuilder,
-    Tables, Tx, Wake, migrate, migrate_tables, migrations,
+    MigrationArtifact, OutboxConfig, OutboxError, OutboxErrorKind, OutboxStats, Rejection, SqlOutbox,
+    SqlOutboxBuilder, SubmissionOutcome, SubmissionState, Tables, Tx, Wake, migrate, migrate_tables,
+    migrations,
 };
 pub use jobs::{
     AdminAction, Context, JobRecord, JobRef, JobRefError, JobRetention, JobSnapshot, JobState, Lineage,

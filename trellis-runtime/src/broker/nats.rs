@@ -6,14 +6,15 @@ use std::time::Duration;
 use async_nats::connection::State;
 use async_nats::jetstream::context::{ContextBuilder, PublishAckFuture, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::{DiscardPolicy, Info};
+use async_nats::jetstream::stream::{DiscardPolicy, Info, RawMessageErrorKind};
 use async_nats::jetstream::{self, ErrorCode};
 use async_nats::{Client, jetstream::Context};
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 
-use crate::broker::{Ack, Broker, Outgoing, PublishError};
+use crate::broker::{Ack, Broker, Destination, First, Outgoing, PublishError};
 use crate::causes::{causes, chain};
+use crate::wire::{APPEND_ID, Environment};
 
 /// Most publishes that wait for their acknowledgement.
 const WINDOW: usize = 1000;
@@ -26,18 +27,59 @@ pub struct NatsBroker {
     client: Client,
     context: Context,
     window: Semaphore,
-    stream: String,
+    event_stream: String,
+    job_stream: String,
     ack_timeout: Duration,
 }
 
 impl NatsBroker {
-    /// Publish through `client`; `stream` is what a probe asks for, `ack_timeout` how long a publish
-    /// waits for its acknowledgement.
-    pub fn new(client: Client, stream: impl Into<String>, ack_timeout: Duration) -> Self {
+    /// Publish through `client`; `event_stream` is what a probe for events asks for, `ack_timeout` how
+    /// long a publish waits for its acknowledgement and a read for its answer.
+    ///
+    /// The stream of jobs is the one without an environment; see [`jobs`](Self::jobs).
+    pub fn new(client: Client, event_stream: impl Into<String>, ack_timeout: Duration) -> Self {
         // The window is ours: the client's own would deadlock with acknowledgements awaited after a page.
         let context =
             ContextBuilder::new().timeout(ack_timeout).max_ack_inflight(WINDOW * 8).build(client.clone());
-        Self { client, context, window: Semaphore::new(WINDOW), stream: stream.into(), ack_timeout }
+        let (window, event_stream) = (Semaphore::new(WINDOW), event_stream.into());
+        Self {
+            client,
+            context,
+            window,
+            event_stream,
+            job_stream: Environment::NONE.job_stream(),
+            ack_timeout,
+        }
+    }
+
+    /// Let `stream` be the stream of jobs that a probe asks for and [`Broker::first`] reads.
+    #[must_use]
+    pub fn jobs(mut self, stream: impl Into<String>) -> Self {
+        self.job_stream = stream.into();
+        self
+    }
+
+    fn connected(&self) -> Result<(), String> {
+        match self.client.connection_state() {
+            State::Connected => Ok(()),
+            _ => Err("no connection to the server".to_owned()),
+        }
+    }
+
+    async fn read(&self, filter: &str) -> Result<Option<First>, String> {
+        self.connected()?;
+        let stream = self.context.get_stream_no_info(&self.job_stream).await;
+        let stream = stream.map_err(|error| chain(&error))?;
+        // Answered by the stream's leader, unlike a direct get.
+        match stream.get_first_raw_message_by_subject(filter, 1).await {
+            Ok(message) => Ok(Some(First {
+                subject: message.subject.to_string(),
+                append_id: message.headers.get(APPEND_ID).map(|id| id.as_str().to_owned()),
+                body: message.payload,
+            })),
+            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(error) => Err(chain(&error)),
+        }
     }
 
     async fn publish_chunk(&self, chunk: Vec<Outgoing>, outcomes: &mut Vec<Result<Ack, PublishError>>) {
@@ -48,10 +90,10 @@ impl NatsBroker {
         for message in chunk {
             // A client that cannot send one message now would make each further one wait as long.
             let sent = match &unavailable {
-                Some(reason) => Err(PublishError::Unavailable(String::clone(reason))),
+                Some(reason) => Err(PublishError::NotSent(String::clone(reason))),
                 None => self.send(message).await,
             };
-            if let Err(PublishError::Unavailable(reason)) = &sent {
+            if let Err(PublishError::NotSent(reason)) = &sent {
                 unavailable.get_or_insert_with(|| reason.clone());
             }
             pending.push(sent);
@@ -81,11 +123,13 @@ impl NatsBroker {
 
     async fn send(&self, message: Outgoing) -> Result<PublishAckFuture, PublishError> {
         // A disconnected client queues publishes and sends them much later.
-        if self.client.connection_state() != State::Connected {
-            return Err(PublishError::Unavailable("no connection to the server".to_owned()));
-        }
+        self.connected().map_err(PublishError::NotSent)?;
         let publish = PublishMessage::build().payload(message.body).headers(message.headers);
-        self.context.send_publish(message.subject, publish).await.map_err(judge)
+        // What fails here was never handed to the connection.
+        self.context.send_publish(message.subject, publish).await.map_err(|error| match judge(error) {
+            PublishError::Unavailable(reason) => PublishError::NotSent(reason),
+            error => error,
+        })
     }
 }
 
@@ -104,16 +148,29 @@ impl Broker for NatsBroker {
         })
     }
 
-    fn probe(&self) -> BoxFuture<'_, Result<(), String>> {
+    fn probe(&self, destination: Destination) -> BoxFuture<'_, Result<(), String>> {
+        let name = match destination {
+            Destination::Events => &self.event_stream,
+            Destination::Jobs => &self.job_stream,
+        };
         Box::pin(async move {
-            if self.client.connection_state() != State::Connected {
-                return Err("no connection to the server".to_owned());
-            }
-            let asked = tokio::time::timeout(PROBE_TIMEOUT, self.context.get_stream(&self.stream)).await;
+            self.connected()?;
+            let asked = tokio::time::timeout(PROBE_TIMEOUT, self.context.get_stream(name)).await;
             let stream = asked
-                .map_err(|_| format!("the server does not answer for stream {}", self.stream))?
-                .map_err(|error| format!("stream {} is not available: {}", self.stream, chain(&error)))?;
+                .map_err(|_| format!("the server does not answer for stream {name}"))?
+                .map_err(|error| format!("stream {name} is not available: {}", chain(&error)))?;
             full(stream.cached_info()).map_or(Ok(()), Err)
+        })
+    }
+
+    fn first(&self, filter: String) -> BoxFuture<'_, Result<Option<First>, PublishError>> {
+        Box::pin(async move {
+            let asked = tokio::time::timeout(self.ack_timeout, self.read(&filter)).await;
+            let read = asked.unwrap_or_else(|_| Err("no answer in time".to_owned()));
+            read.map_err(|reason| {
+                let stream = &self.job_stream;
+                PublishError::Unavailable(format!("stream {stream} cannot be read: {reason}"))
+            })
         })
     }
 }
@@ -146,14 +203,16 @@ fn full(info: &Info) -> Option<String> {
 fn judge(error: async_nats::jetstream::context::PublishError) -> PublishError {
     let reason = chain(&error);
     match error.kind() {
-        PublishErrorKind::TimedOut
-        | PublishErrorKind::BrokenPipe
-        | PublishErrorKind::StreamNotFound
-        | PublishErrorKind::MaxAckPending => PublishError::Unavailable(reason),
-        PublishErrorKind::MaxPayloadExceeded
-        | PublishErrorKind::WrongLastMessageId
-        | PublishErrorKind::WrongLastSequence => PublishError::Refused(reason),
+        PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe | PublishErrorKind::MaxAckPending => {
+            PublishError::Unavailable(reason)
+        }
+        PublishErrorKind::StreamNotFound => PublishError::NotSent(reason),
+        PublishErrorKind::WrongLastSequence => PublishError::Occupied(reason),
+        PublishErrorKind::MaxPayloadExceeded | PublishErrorKind::WrongLastMessageId => {
+            PublishError::Refused(reason)
+        }
         PublishErrorKind::Other => match server_error(&error) {
+            Some(server) if is_undecided(server.error_code()) => PublishError::Unavailable(reason),
             Some(server) if is_passing(server.error_code(), server.code()) => {
                 PublishError::Unavailable(reason)
             }
@@ -162,6 +221,12 @@ fn judge(error: async_nats::jetstream::context::PublishError) -> PublishError {
             None => PublishError::Unavailable(reason),
         },
     }
+}
+
+/// Another append on the same subjects is on its way through the replicas: sent again, this one is
+/// decided.
+fn is_undecided(code: ErrorCode) -> bool {
+    code == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
 }
 
 /// Errors of the server that another time may not see, by its `errors.json`.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use sqlx::{Pool, Result};
 
 use crate::outbox::{
-    Claim, ClaimedRow, DeadRow, Failure, KINDS, NewRow, OutboxConfig, OutboxStats, StoredRow, Tables,
+    Claim, ClaimedRow, DeadRow, Decision, Failure, Kind, NewRow, OutboxConfig, OutboxStats, StoredRow,
+    StoredSubmission, Tables,
 };
 
 /// What a claim is made with.
@@ -16,6 +17,8 @@ pub(crate) struct ClaimBy<'a> {
     pub(crate) horizon_ms: i64,
     /// Bodies of a page end with the one that reaches this.
     pub(crate) bytes: i64,
+    /// Whether rows of a kind are taken, in the order of [`Kind::ALL`].
+    pub(crate) kinds: [bool; Kind::ALL.len()],
 }
 
 /// What an error of the database means for the caller.
@@ -27,14 +30,14 @@ pub(crate) enum Fault {
     Conflict,
     /// The statements before it in this transaction failed.
     Aborted,
-    /// A table is missing.
+    /// A table or one of its columns is missing.
     NoTable,
     Other,
 }
 
 /// One method per question to the database. `offset` is what is added to its clock, in milliseconds.
 ///
-/// Conformance: `tests/it/{transaction,outbox_port,dispatcher,poison,order}.rs` run against every
+/// Conformance: `tests/it/{transaction,outbox_port,outbox_jobs,dispatcher,poison,order}.rs` run against every
 /// implementation.
 pub(crate) trait Store: sqlx::Database {
     /// Begins a transaction that writes.
@@ -86,6 +89,14 @@ pub(crate) trait Store: sqlx::Database {
         rows: &[&ClaimedRow],
         keys: &[String],
     ) -> impl Future<Output = Result<u64>> + Send;
+    /// Record what became of jobs; the number that was still held under `token`.
+    fn decided(
+        pool: &Pool<Self>,
+        sql: &Self::Sql,
+        token: &str,
+        decisions: &[Decision],
+        offset: i64,
+    ) -> impl Future<Output = Result<u64>> + Send;
     /// Put rows off or to death; `keys` are those whose next row may go on.
     fn failed(
         pool: &Pool<Self>,
@@ -95,15 +106,31 @@ pub(crate) trait Store: sqlx::Database {
         keys: &[String],
         offset: i64,
     ) -> impl Future<Output = Result<u64>> + Send;
-    /// Give rows back as if they had not been claimed.
+    /// Give rows back as if they had not been claimed. Those of them that are also `unsent` have never
+    /// been sent.
     fn release(
         pool: &Pool<Self>,
         sql: &Self::Sql,
         token: &str,
         ids: &[String],
+        unsent: &[String],
     ) -> impl Future<Output = Result<u64>> + Send;
     /// Let the first row of each key go on: repairs what removals by hand left behind.
     fn mend(pool: &Pool<Self>, sql: &Self::Sql) -> impl Future<Output = Result<u64>> + Send;
+
+    /// Remove jobs that were decided longer ago than `older_ms`, at most `limit`; how many.
+    fn forget(
+        pool: &Pool<Self>,
+        sql: &Self::Sql,
+        older_ms: i64,
+        limit: i64,
+        offset: i64,
+    ) -> impl Future<Output = Result<u64>> + Send;
+    fn submission(
+        pool: &Pool<Self>,
+        sql: &Self::Sql,
+        id: &str,
+    ) -> impl Future<Output = Result<Option<StoredSubmission>>> + Send;
 
     fn unknown_kinds(pool: &Pool<Self>, sql: &Self::Sql) -> impl Future<Output = Result<Vec<String>>> + Send;
     fn stats(
@@ -149,7 +176,7 @@ pub(crate) fn statement(sql: &Arc<str>) -> sqlx::AssertSqlSafe<Arc<str>> {
 /// Kinds of claimable rows in the gaps between the known ones, so that the index answers without
 /// walking over known rows.
 pub(crate) fn unknown_kinds(table: &str, claimable: &str) -> String {
-    let mut kinds = KINDS;
+    let mut kinds = Kind::ALL.map(Kind::name);
     kinds.sort_unstable();
     let from = |gap: String| {
         format!(
@@ -164,4 +191,26 @@ pub(crate) fn unknown_kinds(table: &str, claimable: &str) -> String {
         kinds.first().map(|kind| from(format!("kind < '{kind}'"))).into_iter().collect();
     gaps.extend(kinds.iter().map(|kind| after(kind)));
     gaps.join(" UNION ")
+}
+
+/// What is in the table: one branch per partial index, so that rows which are decided are only
+/// counted. `age` is the milliseconds since a row was enqueued, `no` a truth value.
+pub(crate) fn stats(table: &str, age: &str, held: &str, not_held: &str, no: &str) -> String {
+    let branch = |condition: &str| {
+        format!(
+            "SELECT kind, state, held, count(*), max({age}) FROM {table} WHERE {condition} GROUP BY kind, state, held"
+        )
+    };
+    let live = [
+        format!("state = 'pending' AND {not_held}"),
+        held.to_owned(),
+        "state IN ('leased', 'failed')".to_owned(),
+        "state = 'dead'".to_owned(),
+    ];
+    let decided = format!(
+        "SELECT kind, 'dispatched', {no}, count(*), 0 FROM {table} WHERE state = 'dispatched' GROUP BY kind"
+    );
+    let mut branches: Vec<String> = live.iter().map(|condition| branch(condition)).collect();
+    branches.push(decided);
+    branches.join(" UNION ALL ")
 }

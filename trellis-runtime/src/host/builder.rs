@@ -193,7 +193,8 @@ where
         );
         let workers = Workers::bind(self.workers, &nats, &environment).await?;
 
-        let broker = NatsBroker::new(client.clone(), environment.event_stream(), config.ack_timeout);
+        let broker = NatsBroker::new(client.clone(), environment.event_stream(), config.ack_timeout)
+            .jobs(environment.job_stream());
         let dispatcher = Arc::new(Dispatcher::start(&self.outbox, (self.wrap_broker)(broker)));
         let (stop, interrupt) = (CancellationToken::new(), CancellationToken::new());
         let service = Arc::new(self.service);

@@ -2,10 +2,11 @@
 use trellis::{JobId, Message, MessageId, PayloadError, Submission};
 
 use crate::database::{Database, Store};
+use crate::jobs::submission;
 use crate::outbox::error::OutboxError;
-use crate::jobs::submission::{self, prepare as prepare_job};
+use crate::outbox::job::job_row_id;
 use crate::outbox::prepare::{Stamp, prepare};
-use crate::outbox::row::{JOB, NewRow, encode_headers, job_row_id};
+use crate::outbox::row::{Kind, NewRow, encode_headers};
 use crate::outbox::shared::Shared;
 use crate::ports::Ports;
 use crate::trace::TraceContext;
@@ -107,12 +108,12 @@ pub(crate) fn prepare_submission(
 ) -> Result<(JobId, NewRow), OutboxError> {
     let name = submission.declaration.name;
     let stamp = submission::Stamp::new(&submission, ports)?;
-    let prepared = prepare_job(submission, stamp, validators, environment, max_message_bytes)?;
+    let prepared = submission::prepare(submission, stamp, validators, environment, max_message_bytes)?;
     let headers: Vec<(&str, &str)> =
         prepared.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let row = NewRow {
         id: job_row_id(name, &prepared.id),
-        kind: JOB,
+        kind: Kind::Job,
         name,
         headers: encode_headers(&headers),
         subject: prepared.subject,

@@ -22,13 +22,19 @@ pub struct OutboxConfig {
     pub backoff_longest: Duration,
     /// Failures after which a row is dead. Default 20.
     pub max_attempts: u32,
-    /// How long after its first send a job whose fate is unknown may be sent again. Then it is dead
-    /// instead, for the log that would refuse the repetition may be gone. Default 24 h; never longer
-    /// than the job retention's floor, `JobRetention::at_least`.
-    pub job_horizon: Duration,
     /// What a dead row means for the rows of its ordering key. Set alike in all processes that
     /// share the table.
     pub dead_key: DeadKey,
+    /// How long after its first send a job whose outcome is unknown may be sent again. Default 24 h; at
+    /// least four times `lease`. Later it is dead with "outcome unknown" in its reason, unless its log
+    /// still tells.
+    ///
+    /// Never longer than the job retention's floor, `JobRetention::at_least`: an earlier send may have
+    /// made the job, which ran, and whose log is gone, so that a later one would make it run twice.
+    pub job_horizon: Duration,
+    /// How long the outcome of a job's submission is kept after it was decided; as long, the same id
+    /// with the same payload yields the row that is there. Default 24 h.
+    pub job_outcome_retention: Duration,
 }
 
 /// A due time further ahead than this was made by a clock that has been set back since. The same for
@@ -63,8 +69,9 @@ impl Default for OutboxConfig {
             backoff_first: Duration::from_secs(1),
             backoff_longest: Duration::from_secs(300),
             max_attempts: 20,
-            job_horizon: Duration::from_secs(24 * 3600),
             dead_key: DeadKey::Block,
+            job_horizon: Duration::from_secs(24 * 3600),
+            job_outcome_retention: Duration::from_secs(24 * 3600),
         }
     }
 }
@@ -85,6 +92,10 @@ impl OutboxConfig {
             "`backoff_first` must not exceed `backoff_longest`"
         } else if self.lease > HORIZON || self.backoff_longest > HORIZON {
             "`lease` and `backoff_longest` must not exceed one hour"
+        } else if self.job_horizon < self.lease * 4 {
+            "`job_horizon` must be at least four times `lease`, so that a job can be sent again"
+        } else if self.job_outcome_retention.is_zero() {
+            "`job_outcome_retention` must be longer than zero"
         } else if self.page > MAX_PAGE {
             "`page` must not exceed 1000, so that a page is settled within its lease"
         } else {

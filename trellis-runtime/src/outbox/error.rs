@@ -98,9 +98,12 @@ pub enum OutboxError {
     /// What `once` is to store cannot be encoded.
     #[error("the result to be stored for later deliveries cannot be encoded")]
     EncodeResult(#[source] serde_json::Error),
-    /// The tables are not there.
+    /// What became of a job cannot be read back.
+    #[error("the stored outcome of a job's submission cannot be read")]
+    StoredOutcome(#[source] serde_json::Error),
+    /// The tables are not there, or are those of an earlier version.
     #[error(
-        "table `{table}` is missing: run `trellis_runtime::migrate(&pool)` once, or its artifacts with your own tool"
+        "table `{table}` is missing or of an earlier version: run `trellis_runtime::migrate(&pool)` once, or its artifacts with your own tool"
     )]
     NotMigrated {
         /// Name of the table.
@@ -153,6 +156,7 @@ impl OutboxError {
             Self::Aborted(_)
             | Self::StoredResult(_)
             | Self::EncodeResult(_)
+            | Self::StoredOutcome(_)
             | Self::NotMigrated { .. }
             | Self::NoAnswer(_)
             | Self::Database(_) => Kind::Database,

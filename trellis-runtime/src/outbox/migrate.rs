@@ -67,27 +67,41 @@ where
 
 /// All migrations of the dialect `D` for these tables, oldest first.
 pub fn migrations<D: Database>(tables: &Tables) -> Vec<MigrationArtifact> {
-    let (up, down) = match D::NAME {
-        "PostgreSQL" => (
-            include_str!("../../migrations/postgres_v1.up.sql"),
-            include_str!("../../migrations/postgres_v1.down.sql"),
-        ),
-        _ => (
-            include_str!("../../migrations/sqlite_v1.up.sql"),
-            include_str!("../../migrations/sqlite_v1.down.sql"),
-        ),
+    let texts: [(&str, &str); 2] = match D::NAME {
+        "PostgreSQL" => [
+            (
+                include_str!("../../migrations/postgres_v1.up.sql"),
+                include_str!("../../migrations/postgres_v1.down.sql"),
+            ),
+            (
+                include_str!("../../migrations/postgres_v2.up.sql"),
+                include_str!("../../migrations/postgres_v2.down.sql"),
+            ),
+        ],
+        _ => [
+            (
+                include_str!("../../migrations/sqlite_v1.up.sql"),
+                include_str!("../../migrations/sqlite_v1.down.sql"),
+            ),
+            (
+                include_str!("../../migrations/sqlite_v2.up.sql"),
+                include_str!("../../migrations/sqlite_v2.down.sql"),
+            ),
+        ],
     };
+    let descriptions = ["trellis outbox and inbox", "outcomes of jobs"];
     let named = |sql: &str| sql.replace("{outbox}", tables.outbox()).replace("{inbox}", tables.inbox());
-    let mut artifact = MigrationArtifact {
-        version: 1,
-        description: "trellis outbox and inbox",
-        up: named(up),
-        down: named(down),
-        checksum: String::new(),
-    };
+    (1..)
+        .zip(descriptions.into_iter().zip(texts))
+        .map(|(version, (description, (up, down)))| artifact(version, description, named(up), named(down)))
+        .collect()
+}
+
+fn artifact(version: i64, description: &'static str, up: String, down: String) -> MigrationArtifact {
+    let mut artifact = MigrationArtifact { version, description, up, down, checksum: String::new() };
     let checksum = into_sqlx(artifact.clone()).checksum;
     artifact.checksum = checksum.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(hex_digit).collect();
-    vec![artifact]
+    artifact
 }
 
 fn hex_digit(value: u8) -> char {

@@ -4,12 +4,15 @@ mod config;
 mod dispatcher;
 mod error;
 mod inbox;
+mod job;
 mod join;
 mod migrate;
+mod outcome;
 mod prepare;
 mod row;
 mod shared;
 mod stats;
+mod submissions;
 mod tx;
 
 use std::sync::Arc;
@@ -21,15 +24,16 @@ pub use dispatcher::{Dispatcher, DispatcherStats};
 pub use error::{OutboxError, OutboxErrorKind};
 pub use join::{Joined, Wake};
 pub use migrate::{MigrationArtifact, migrate, migrate_tables, migrations};
+pub use outcome::{Rejection, SubmissionOutcome, SubmissionState};
 pub use stats::{DeadRow, OutboxStats};
 pub use tx::Tx;
 
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use append::{prepare_message, prepare_submission};
 pub(crate) use prepare::{header_bytes, parse_rfc3339, rfc3339};
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use row::is_same_content;
-pub(crate) use row::{Claim, ClaimedRow, Failure, KINDS, MAX_SUBJECT_BYTES, NewRow, StoredRow};
+pub(crate) use row::{
+    Claim, ClaimedRow, Decision, Failure, Kind, MAX_SUBJECT_BYTES, NewRow, StoredRow, StoredSubmission,
+};
 pub(crate) use shared::Shared;
 
 use crate::database::{Database, Store};
@@ -128,7 +132,8 @@ impl<D: Database> SqlOutbox<D> {
         Joined::new(connection, Arc::clone(&self.0))
     }
 
-    /// Rows by state. Reads the whole table: for health checks and operators, not for hot paths.
+    /// Rows by state. Reads every row that is still to be sent or dead, and counts the others: for
+    /// health checks and operators, not for hot paths.
     ///
     /// # Errors
     /// The database failed.
@@ -147,6 +152,8 @@ impl<D: Database> SqlOutbox<D> {
     }
 
     /// Send a dead row again, with all its attempts. False when no dead row has this id.
+    ///
+    /// A job whose outcome is unknown is created anew by it: make sure first that it did not run.
     ///
     /// # Errors
     /// The database failed.
@@ -231,6 +238,7 @@ impl<D: Database> SqlOutboxBuilder<D> {
             sql,
             validators: Validators::default(),
             wake: tokio::sync::Notify::new(),
+            waiters: submissions::Waiters::default(),
             writer: Arc::default(),
         })))
     }

@@ -6,7 +6,7 @@ use time::format_description::well_known::Rfc3339;
 use trellis::{Message, MessageId};
 
 use crate::outbox::error::OutboxError;
-use crate::outbox::row::{EVENT, MAX_SUBJECT_BYTES, NewRow, encode_headers};
+use crate::outbox::row::{Kind, MAX_SUBJECT_BYTES, NewRow, encode_headers};
 use crate::trace::TraceContext;
 use crate::wire::{self, Descriptor, Environment};
 
@@ -55,7 +55,7 @@ pub(crate) fn prepare(
     Ok(NewRow {
         headers: encode_headers(&headers),
         id: stamp.id.into(),
-        kind: EVENT,
+        kind: Kind::Event,
         name,
         subject,
         body: message.body,

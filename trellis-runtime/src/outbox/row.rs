@@ -3,28 +3,49 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use async_nats::HeaderMap;
-use serde_json::value::RawValue;
-use trellis::JobId;
+
+use crate::broker::Destination;
+use crate::outbox::job::Content;
 
 /// Kinds of rows that this version can send. A kind names what the row is and the format of its
 /// columns; rows of other kinds are left for processes that know them.
-pub(crate) const KINDS: [&str; 2] = [EVENT, JOB];
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An event to be published as it is.
+    Event,
+    /// A job: the first entry of its log, to be appended as it is where nothing is yet.
+    Job,
+}
 
-/// An event to be published as it is.
-pub(crate) const EVENT: &str = "event.v1";
-/// A job: the first entry of its log, to be appended as it is where nothing is yet.
-pub(crate) const JOB: &str = "job.create.v1";
+impl Kind {
+    pub(crate) const ALL: [Self; 2] = [Self::Event, Self::Job];
 
-/// The id of a job's row: of another form than any that is made for an event.
-pub(crate) fn job_row_id(name: &str, id: &JobId) -> String {
-    format!("job:{name}:{id}")
+    /// What the table says.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Event => "event.v1",
+            Self::Job => "job.create.v1",
+        }
+    }
+
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Where rows of this kind go.
+    pub(crate) const fn destination(self) -> Destination {
+        match self {
+            Self::Event => Destination::Events,
+            Self::Job => Destination::Jobs,
+        }
+    }
 }
 
 /// A row about to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewRow {
     pub(crate) id: String,
-    pub(crate) kind: &'static str,
+    pub(crate) kind: Kind,
     pub(crate) name: &'static str,
     pub(crate) subject: String,
     /// JSON object of strings.
@@ -48,28 +69,20 @@ impl StoredRow {
     pub(crate) fn is_same_message(&self, row: &NewRow) -> bool {
         let Self { kind, name, subject, body, order_key } = self;
         (kind.as_str(), name.as_str(), subject, order_key)
-            == (row.kind, row.name, &row.subject, &row.order_key)
-            && is_same_content(row.kind, body, &row.body)
+            == (row.kind.name(), row.name, &row.subject, &row.order_key)
+            && row.kind.is_same_content(body, &row.body)
     }
 }
 
-/// Whether two bodies of one kind say the same. Those of jobs have a time and a trace of their own,
-/// so their payloads are compared.
-pub(crate) fn is_same_content(kind: &str, one: &[u8], other: &[u8]) -> bool {
-    match kind {
-        JOB => job_payload(one).is_some_and(|payload| Some(payload) == job_payload(other)),
-        _ => one == other,
+impl Kind {
+    /// Whether two bodies say the same. Those of jobs have a time and a trace of their own, so their
+    /// payloads are compared.
+    pub(crate) fn is_same_content(self, one: &[u8], other: &[u8]) -> bool {
+        match self {
+            Self::Event => one == other,
+            Self::Job => Content::of(one).is_same(&Content::of(other)),
+        }
     }
-}
-
-/// The text of the payload in the first entry of a job's log.
-fn job_payload(body: &[u8]) -> Option<&str> {
-    #[derive(serde::Deserialize)]
-    struct Entry<'a> {
-        #[serde(borrow)]
-        payload: &'a RawValue,
-    }
-    serde_json::from_slice(body).ok().map(|Entry { payload }| payload.get())
 }
 
 /// A row that a dispatcher holds.
@@ -77,6 +90,7 @@ fn job_payload(body: &[u8]) -> Option<&str> {
 pub(crate) struct ClaimedRow {
     pub(crate) seq: i64,
     pub(crate) id: String,
+    pub(crate) kind: Kind,
     pub(crate) name: String,
     pub(crate) subject: String,
     pub(crate) headers: String,
@@ -84,6 +98,25 @@ pub(crate) struct ClaimedRow {
     pub(crate) order_key: Option<String>,
     /// Failures so far.
     pub(crate) attempts: u32,
+    /// Milliseconds since the first claim that may have sent it; 0 if that is this one.
+    pub(crate) sent_ago_ms: i64,
+}
+
+/// What a row says of its submission.
+#[derive(Debug)]
+pub(crate) struct StoredSubmission {
+    pub(crate) state: String,
+    pub(crate) outcome: Option<String>,
+    pub(crate) reason: Option<String>,
+}
+
+/// What became of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) seq: i64,
+    pub(crate) id: String,
+    /// JSON.
+    pub(crate) outcome: String,
 }
 
 /// What one claim found.
@@ -156,17 +189,14 @@ pub(crate) fn check_subject(subject: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{EVENT, JOB, check_subject, decode_headers, encode_headers, is_same_content};
+    use super::{Kind, check_subject, decode_headers, encode_headers};
 
     #[test]
-    fn jobs_are_compared_by_their_payload() {
-        let same = |one: &str, other: &str| is_same_content(JOB, one.as_bytes(), other.as_bytes());
-        let first = r#"{"v":1,"timestamp":"a","payload":{"a":1}}"#;
-        assert!(same(first, r#"{"v":1,"timestamp":"b","payload":{"a":1}}"#));
-        assert!(!same(first, r#"{"v":1,"timestamp":"a","payload":{"a":2}}"#));
-        assert!(!same("{}", "{}"), "nothing is no payload");
-        assert!(!same("rubbish", "rubbish"));
-        assert!(is_same_content(EVENT, b"rubbish", b"rubbish"));
+    fn a_kind_is_named_once() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::of(kind.name()), Some(kind));
+        }
+        assert_eq!(Kind::of("job.create.v2"), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use crate::database::{Database, Store};
 use crate::outbox::config::{OutboxConfig, Tables};
 use crate::outbox::error::OutboxError;
+use crate::outbox::submissions::Waiters;
 use crate::ports::{DbClock, Ports};
 use crate::validate::Validators;
 use crate::wire::Environment;
@@ -26,6 +27,8 @@ pub(crate) struct Shared<D: Database> {
     pub(crate) validators: Validators,
     /// Something was committed that could be sent.
     pub(crate) wake: Notify,
+    /// Who waits for the outcome of a job.
+    pub(crate) waiters: Waiters,
     /// The turn of SQLite's one writer; fair, where SQLite's own busy time-out is not.
     pub(crate) writer: Arc<Mutex<()>>,
 }

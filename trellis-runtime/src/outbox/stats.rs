@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::outbox::row::KINDS;
+use crate::outbox::row::Kind;
 
 /// Rows by state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,16 +18,23 @@ pub struct OutboxStats {
     pub failed: u64,
     /// Were given up; see [`SqlOutbox::dead`](crate::SqlOutbox::dead).
     pub dead: u64,
+    /// Jobs of which is decided what became of them. Their rows are kept for
+    /// [`OutboxConfig::job_outcome_retention`](crate::OutboxConfig::job_outcome_retention).
+    pub dispatched: u64,
     /// Rows of kinds that this version does not know, by kind. They are left alone.
     pub unknown: BTreeMap<String, u64>,
-    /// Age of the oldest row that is not dead.
+    /// Age of the oldest row that is still to be sent.
     pub oldest: Duration,
 }
 
 impl OutboxStats {
     pub(crate) fn count(&mut self, kind: String, state: &str, held: bool, rows: i64, age_ms: i64) {
         let rows = rows.cast_unsigned();
-        if !KINDS.contains(&kind.as_str()) {
+        if state == "dispatched" {
+            self.dispatched += rows;
+            return;
+        }
+        if Kind::of(&kind).is_none() {
             *self.unknown.entry(kind).or_default() += rows;
             return;
         }
@@ -68,4 +75,28 @@ pub struct DeadRow {
     pub attempts: u32,
     /// Why it was given up.
     pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OutboxStats;
+    use std::time::Duration;
+
+    #[test]
+    fn rows_are_counted_by_state() {
+        let mut stats = OutboxStats::default();
+        let mut count = |kind: &str, state, held, age| stats.count(kind.to_owned(), state, held, 1, age);
+        count("event.v1", "pending", false, 1000);
+        count("event.v1", "pending", true, 2000);
+        count("job.create.v1", "leased", false, 3000);
+        count("job.create.v1", "failed", false, 4000);
+        count("job.create.v1", "dead", false, 9000);
+        count("job.create.v1", "dispatched", false, 9000);
+        count("job.create.v9", "dispatched", false, 9000);
+        count("job.create.v9", "pending", false, 9000);
+        assert_eq!((stats.pending, stats.held, stats.leased, stats.failed), (1, 1, 1, 1));
+        assert_eq!((stats.dead, stats.dispatched, stats.unsent()), (1, 2, 4));
+        assert_eq!(stats.unknown.get("job.create.v9"), Some(&1));
+        assert_eq!(stats.oldest, Duration::from_secs(4));
+    }
 }

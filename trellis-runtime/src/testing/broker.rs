@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 
-use crate::broker::{Ack, Broker, Outgoing, PublishError};
+use crate::broker::{Ack, Broker, Destination, First, Outgoing, PublishError};
 
 /// What happens to one publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,20 +13,37 @@ pub enum Fault {
     None,
     /// It is stored, but its acknowledgement is lost.
     LoseAck,
-    /// It never reaches the broker.
+    /// It never reaches the broker, and the sender does not know.
     Lose,
+    /// It never reaches the broker, and the sender knows: there is no connection.
+    Unsent,
     /// The broker refuses it for good.
     Refuse(String),
 }
 
+/// What happens to one read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadFault {
+    /// Nothing: it goes through.
+    None,
+    /// There is no answer, for this reason.
+    Fail(String),
+    /// One who lags answers: nothing is there.
+    FindNothing,
+}
+
 type Decide = Box<dyn Fn(u64, &Outgoing) -> Fault + Send + Sync>;
+type DecideRead = Box<dyn Fn(u64, &str) -> ReadFault + Send + Sync>;
+type DecideProbe = Box<dyn Fn(Destination) -> Result<(), String> + Send + Sync>;
 
 /// Wraps a broker: decides a [`Fault`] for each publish, and counts acknowledgements.
 pub struct FaultyBroker {
     inner: Arc<dyn Broker>,
     decide: Decide,
-    probe: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
+    probe: DecideProbe,
+    read: DecideRead,
     publishes: AtomicU64,
+    reads: AtomicU64,
     acks: AtomicU64,
     duplicates: AtomicU64,
 }
@@ -40,8 +57,10 @@ impl FaultyBroker {
         Self {
             inner,
             decide: Box::new(decide),
-            probe: Box::new(|| Ok(())),
+            probe: Box::new(|_| Ok(())),
+            read: Box::new(|_, _| ReadFault::None),
             publishes: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
             acks: AtomicU64::new(0),
             duplicates: AtomicU64::new(0),
         }
@@ -54,9 +73,30 @@ impl FaultyBroker {
 
     /// Let probes fail as `probe` says; those it lets pass reach the broker.
     #[must_use]
-    pub fn probe_fails(mut self, probe: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+    pub fn probe_fails(self, probe: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        self.probe_of_fails(move |_| probe())
+    }
+
+    /// The same, told which stream the probe is for.
+    #[must_use]
+    pub fn probe_of_fails(
+        mut self,
+        probe: impl Fn(Destination) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
         self.probe = Box::new(probe);
         self
+    }
+
+    /// Decide a [`ReadFault`] for each read: `read` is told its number, from 0, and its filter.
+    #[must_use]
+    pub fn read_fails(mut self, read: impl Fn(u64, &str) -> ReadFault + Send + Sync + 'static) -> Self {
+        self.read = Box::new(read);
+        self
+    }
+
+    /// Reads that were asked for, those with a fault included.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::SeqCst)
     }
 
     /// Messages that were to be published, repetitions included.
@@ -94,6 +134,7 @@ impl FaultyBroker {
                     Fault::None => answer.unwrap_or_else(|| unavailable("no answer")),
                     Fault::LoseAck => unavailable("the acknowledgement is lost"),
                     Fault::Lose => unavailable("the message is lost"),
+                    Fault::Unsent => Err(PublishError::NotSent("injected fault: no connection".to_owned())),
                     Fault::Refuse(reason) => Err(PublishError::Refused(reason)),
                 }
             })
@@ -106,10 +147,22 @@ impl Broker for FaultyBroker {
         Box::pin(self.publish_page(page))
     }
 
-    fn probe(&self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async {
-            (self.probe)()?;
-            self.inner.probe().await
+    fn probe(&self, destination: Destination) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            (self.probe)(destination)?;
+            self.inner.probe(destination).await
+        })
+    }
+
+    fn first(&self, filter: String) -> BoxFuture<'_, Result<Option<First>, PublishError>> {
+        Box::pin(async move {
+            match (self.read)(self.reads.fetch_add(1, Ordering::SeqCst), &filter) {
+                ReadFault::None => self.inner.first(filter).await,
+                ReadFault::Fail(reason) => {
+                    Err(PublishError::Unavailable(format!("injected fault: {reason}")))
+                }
+                ReadFault::FindNothing => Ok(None),
+            }
         })
     }
 }

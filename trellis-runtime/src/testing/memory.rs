@@ -1,9 +1,7 @@
 //! An outbox in memory, for functions that are generic over the outbox port.
 use trellis::{Event, EventDeclaration, Job, JobDeclaration, JobId, Message, MessageId, Submission};
 
-use crate::outbox::{
-    NewRow, OutboxConfig, OutboxError, is_same_content, prepare_message, prepare_submission,
-};
+use crate::outbox::{NewRow, OutboxConfig, OutboxError, prepare_message, prepare_submission};
 use crate::ports::Ports;
 use crate::validate::Validators;
 use crate::wire::Environment;
@@ -111,7 +109,7 @@ impl MemoryOutbox {
         let same = |stored: &NewRow| {
             (stored.kind, stored.name, &stored.subject, &stored.order_key)
                 == (row.kind, row.name, &row.subject, &row.order_key)
-                && is_same_content(row.kind, &stored.body, &row.body)
+                && row.kind.is_same_content(&stored.body, &row.body)
         };
         match self.rows.iter().find(|(stored, _)| stored.id == row.id) {
             Some((stored, _)) if same(stored) => Ok(()),

@@ -6,6 +6,6 @@ mod broker;
 mod clock;
 mod memory;
 
-pub use broker::{Fault, FaultyBroker};
+pub use broker::{Fault, FaultyBroker, ReadFault};
 pub use clock::ManualClock;
 pub use memory::MemoryOutbox;

@@ -8,22 +8,25 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::Mutex;
 
-use crate::broker::Broker;
+use crate::broker::{Broker, Destination};
 use crate::causes::{chain, said};
 use crate::database::{ClaimBy, Database, Store};
 use crate::outbox::OutboxError;
 use crate::outbox::config::HORIZON;
 use crate::outbox::dispatcher::Control;
-use crate::outbox::dispatcher::page::{Page, PageRow};
-use crate::outbox::row::Claim;
+use crate::outbox::dispatcher::page::{Page, PageRow, Suspect};
+use crate::outbox::row::{Claim, Kind};
 use crate::outbox::shared::Shared;
 use crate::ports::whole_ms;
 
 /// Bytes of bodies after which a page ends, so that large rows do not fill the memory.
 const PAGE_BYTES: i64 = 16 << 20;
-/// How often keys are mended and unknown kinds are looked for.
+/// How often keys are mended, old outcomes removed and unknown kinds looked for.
 const UPKEEP_EVERY: Duration = Duration::from_secs(60);
-/// Shortest and longest wait after the database failed or while the broker is away.
+/// Most outcomes that are removed at once: as many as a page can bring, so that their number stays
+/// where it is, and a transaction that is short.
+const FORGET_AT_ONCE: i64 = 1000;
+/// Shortest and longest wait after the database failed.
 const TROUBLE_FIRST: Duration = Duration::from_millis(100);
 const TROUBLE_LONGEST: Duration = Duration::from_secs(2);
 
@@ -35,18 +38,29 @@ pub(crate) struct Worker<D: Database> {
     pub(crate) claiming: Mutex<Upkeep>,
 }
 
+/// What one of a dispatcher's tasks does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Task {
+    /// Claim, publish, settle.
+    Lane,
+    /// Probe while it is away.
+    LookAfter(Destination),
+}
+
 /// What the claiming lane remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Upkeep {
     done_at: Option<Duration>,
+    /// There may be more outcomes to be removed.
+    forgetting: bool,
     troubles: u32,
     warned_of: Vec<String>,
 }
 
 impl<D: Database> Worker<D> {
-    /// Work until told to stop. A panic costs a page its lease, not the dispatcher its lane.
-    pub(crate) async fn run(self: Arc<Self>) {
-        while let Err(panic) = AssertUnwindSafe(self.work()).catch_unwind().await {
+    /// Work until told to stop. A panic costs a page its lease, not the dispatcher its task.
+    pub(crate) async fn run(self: Arc<Self>, task: Task) {
+        while let Err(panic) = AssertUnwindSafe(self.work(task)).catch_unwind().await {
             let reason = format!("a lane panicked: {}", said(&*panic));
             tracing::error!(
                 reason,
@@ -57,9 +71,14 @@ impl<D: Database> Worker<D> {
         }
     }
 
-    async fn work(&self) {
-        while let Some(page) = self.next_page().await {
-            self.work_off(page).await;
+    async fn work(&self, task: Task) {
+        match task {
+            Task::Lane => {
+                while let Some(page) = self.next_page().await {
+                    self.work_off(page).await;
+                }
+            }
+            Task::LookAfter(destination) => self.look_after(destination).await,
         }
     }
 
@@ -70,8 +89,12 @@ impl<D: Database> Worker<D> {
             if self.control.halt.is_cancelled() {
                 return None;
             }
-            if !self.broker_is_back(&mut upkeep).await {
-                return None;
+            let kinds = self.reachable();
+            if !kinds.contains(&true) {
+                if !self.goes_on_without_rows().await {
+                    return None;
+                }
+                continue;
             }
             if self.control.owed.load(Ordering::Acquire) > 0 {
                 // What was sent and could not be marked would only be sent again.
@@ -84,25 +107,34 @@ impl<D: Database> Worker<D> {
             self.maintain(&mut upkeep).await;
             let token = self.shared.ports.ulid();
             let claimed_at = self.shared.ports.clock.monotonic();
-            match self.claim(&token).await {
+            match self.claim(&token, kinds).await {
                 Ok(Claim { rows, behind }) => {
                     upkeep.troubles = 0;
                     self.control.trouble.send_if_modified(|trouble| trouble.take().is_some());
                     if !rows.is_empty() {
-                        let rows = rows.into_iter().map(PageRow::from).collect();
+                        let config = &self.shared.config;
+                        // A send by this claim ends within its lease.
+                        let longest_ms = whole_ms(config.job_horizon.saturating_sub(config.lease));
+                        let rows = rows.into_iter().map(|row| PageRow::new(row, longest_ms)).collect();
                         return Some(Page { token, rows, claimed_at });
                     }
-                    if !behind.is_empty() {
-                        continue;
-                    }
-                    if self.control.drain.is_cancelled() {
+                    let forgetting = upkeep.forgetting && !self.control.drain.is_cancelled();
+                    if behind.is_empty() && !forgetting && !self.goes_on_without_rows().await {
                         return None;
                     }
-                    self.idle().await;
                 }
                 Err(error) => self.trouble(&mut upkeep, &error).await,
             }
         }
+    }
+
+    /// There is nothing to claim: wait, or end once what is away is not back. False to end.
+    async fn goes_on_without_rows(&self) -> bool {
+        if self.control.drain.is_cancelled() {
+            return self.any_is_back().await;
+        }
+        self.idle().await;
+        true
     }
 
     /// Ask the database with an end: one statement that is never answered must not stop a lane for
@@ -119,7 +151,7 @@ impl<D: Database> Worker<D> {
         answer.map_err(|error| shared.error(error))
     }
 
-    async fn claim(&self, token: &str) -> Result<Claim, OutboxError> {
+    async fn claim(&self, token: &str, kinds: [bool; Kind::ALL.len()]) -> Result<Claim, OutboxError> {
         let shared = &self.shared;
         let by = ClaimBy {
             token,
@@ -127,6 +159,7 @@ impl<D: Database> Worker<D> {
             lease_ms: whole_ms(shared.config.lease),
             horizon_ms: whole_ms(HORIZON),
             bytes: PAGE_BYTES,
+            kinds,
         };
         let offset = shared.db_clock.offset_ms();
         let claim = self.asked(<D as Store>::claim(&shared.pool, &shared.sql, by, offset)).await?;
@@ -151,27 +184,6 @@ impl<D: Database> Worker<D> {
         }
     }
 
-    /// Wait while the broker is away. False when there is nothing to wait for.
-    async fn broker_is_back(&self, upkeep: &mut Upkeep) -> bool {
-        while self.control.paused.borrow().is_some() {
-            match self.broker.probe().await {
-                Ok(()) => {
-                    tracing::info!("the broker is back, dispatching goes on");
-                    self.control.paused.send_replace(None);
-                    upkeep.troubles = 0;
-                }
-                Err(reason) => {
-                    self.control.paused.send_replace(Some(reason));
-                    if self.control.drain.is_cancelled() {
-                        return false;
-                    }
-                    self.pause(upkeep).await;
-                }
-            }
-        }
-        true
-    }
-
     async fn trouble(&self, upkeep: &mut Upkeep, error: &OutboxError) {
         let reason = format!("rows cannot be claimed: {}", chain(error));
         tracing::warn!(reason, "the outbox is in trouble, trying again");
@@ -188,10 +200,14 @@ impl<D: Database> Worker<D> {
         }
     }
 
-    /// Mend keys and tell of unknown kinds, now and then.
+    /// Mend keys, remove old outcomes and tell of unknown kinds, now and then.
     async fn maintain(&self, upkeep: &mut Upkeep) {
         let now = self.shared.ports.clock.monotonic();
-        if upkeep.done_at.is_some_and(|at| now.saturating_sub(at) < UPKEEP_EVERY) {
+        let is_due = upkeep.done_at.is_none_or(|at| now.saturating_sub(at) >= UPKEEP_EVERY);
+        if is_due || upkeep.forgetting {
+            upkeep.forgetting = self.forget().await;
+        }
+        if !is_due {
             return;
         }
         upkeep.done_at = Some(now);
@@ -212,25 +228,43 @@ impl<D: Database> Worker<D> {
         upkeep.warned_of = kinds;
     }
 
+    /// Remove some of the outcomes that were kept for their time; whether there may be more.
+    async fn forget(&self) -> bool {
+        let shared = &self.shared;
+        let (older_ms, offset) = (whole_ms(shared.config.job_outcome_retention), shared.db_clock.offset_ms());
+        let forget = <D as Store>::forget(&shared.pool, &shared.sql, older_ms, FORGET_AT_ONCE, offset);
+        match self.asked(forget).await {
+            Ok(gone) => gone >= FORGET_AT_ONCE.unsigned_abs(),
+            Err(error) => {
+                tracing::debug!(error = %chain(&error), "old outcomes of jobs could not be removed");
+                false
+            }
+        }
+    }
+
     async fn work_off(&self, page: Page) {
         let lease = self.shared.config.lease;
         let clock = &self.shared.ports.clock;
-        // A publish that begins by then ends within the lease, of which `ack_timeout` is a quarter at most.
+        // What begins by then ends within the lease, of which `ack_timeout` is a quarter at most.
         let in_time = || clock.monotonic().saturating_sub(page.claimed_at) < lease * 3 / 4;
         if !in_time() {
             tracing::warn!("this process was stopped for long; its claimed rows are left to their lease");
             return;
         }
-        let (outcome, suspects) = page.publish(&self.broker).await;
+        let (outcome, mut suspects) = page.publish(&self.broker, &in_time).await;
         self.settle(&page, outcome).await;
-        if suspects.is_empty() {
-            return;
+        // One after the other: a row that spoils the connection would cast suspicion on the others.
+        for kind in Kind::ALL {
+            let suspects: Vec<Suspect> =
+                suspects.extract_if(.., |suspect| page.kind(suspect.at) == Some(kind)).collect();
+            if suspects.is_empty() {
+                continue;
+            }
+            let mut judged = page.judge(&self.broker, kind, suspects, &in_time).await;
+            if let Some(reason) = judged.unavailable.take() {
+                self.pause_for(kind.destination(), reason);
+            }
+            self.settle(&page, judged).await;
         }
-        let judged = page.judge(&self.broker, suspects, in_time).await;
-        if let Some(reason) = &judged.unavailable {
-            tracing::warn!(%reason, "the broker is not available, dispatching pauses");
-            self.control.paused.send_replace(Some(reason.clone()));
-        }
-        self.settle(&page, judged).await;
     }
 }

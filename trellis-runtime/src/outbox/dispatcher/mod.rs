@@ -1,12 +1,17 @@
 //! The dispatcher: claims rows, publishes them, settles them. Several share a table.
 //!
 //! A few lanes run the same loop: claim a page, publish it, settle it. One lane claims at a time,
-//! so that while one page is being claimed another is published and a third settled.
+//! so that while one page is being claimed another is published and a third settled. Events and jobs
+//! go to streams of their own: while one is away, the rows for it are not claimed.
+mod away;
+mod decide;
+mod judge;
 mod lane;
 mod page;
 mod settle;
 mod verdict;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,10 +20,12 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::broker::Broker;
+use crate::broker::{Broker, Destination};
 use crate::database::Database;
 use crate::outbox::SqlOutbox;
+use crate::outbox::row::Kind;
 use crate::outbox::shared::Shared;
+use lane::Task;
 
 /// Pages under way at once: one claimed, one published, one settled.
 const LANES: usize = 3;
@@ -40,10 +47,12 @@ pub struct Dispatcher {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DispatcherStats {
-    /// Acknowledged messages.
+    /// Messages that the broker has acknowledged, and jobs that it has.
     pub sent: u64,
     /// Those of them that the broker had already.
     pub duplicates: u64,
+    /// Jobs that were refused for good, because their id is taken by other content.
+    pub rejected: u64,
     /// Failures that were the row's.
     pub failed: u64,
     /// Rows that became dead.
@@ -56,6 +65,7 @@ pub struct DispatcherStats {
 struct Counters {
     sent: AtomicU64,
     duplicates: AtomicU64,
+    rejected: AtomicU64,
     failed: AtomicU64,
     dead: AtomicU64,
     released: AtomicU64,
@@ -68,8 +78,8 @@ struct Control {
     drain: CancellationToken,
     /// Claim nothing more.
     halt: CancellationToken,
-    /// Why nothing is claimed until the broker is back.
-    paused: watch::Sender<Option<String>>,
+    /// Why nothing is claimed for these until they are back.
+    away: watch::Sender<BTreeMap<Destination, String>>,
     /// Why the last claim or mark failed.
     trouble: watch::Sender<Option<String>>,
     /// Marks that the database has refused so far. Nothing is claimed while there are any.
@@ -83,7 +93,7 @@ impl Dispatcher {
         let control = Arc::new(Control {
             drain: CancellationToken::new(),
             halt: CancellationToken::new(),
-            paused: watch::Sender::new(None),
+            away: watch::Sender::default(),
             trouble: watch::Sender::new(None),
             owed: AtomicUsize::new(0),
             counters: Counters::default(),
@@ -96,7 +106,10 @@ impl Dispatcher {
         });
         let mut lanes = JoinSet::new();
         for _ in 0..LANES {
-            lanes.spawn(Arc::clone(&worker).run());
+            lanes.spawn(Arc::clone(&worker).run(Task::Lane));
+        }
+        for kind in Kind::ALL {
+            lanes.spawn(Arc::clone(&worker).run(Task::LookAfter(kind.destination())));
         }
         Self { lanes: Mutex::new(lanes), control, stopped: AtomicBool::new(false) }
     }
@@ -127,16 +140,18 @@ impl Dispatcher {
         DispatcherStats {
             sent: read(&counters.sent),
             duplicates: read(&counters.duplicates),
+            rejected: read(&counters.rejected),
             failed: read(&counters.failed),
             dead: read(&counters.dead),
             released: read(&counters.released),
         }
     }
 
-    /// Why nothing is sent at the moment, if so: the broker is away, or the outbox cannot be read.
+    /// Why nothing is sent at the moment, or nothing of one kind, if so: the broker or a stream is away,
+    /// or the outbox cannot be read.
     pub fn paused(&self) -> Option<String> {
-        let paused = self.control.paused.borrow().clone();
-        paused.or_else(|| self.control.trouble.borrow().clone())
+        let away = self.control.away.borrow().values().next().cloned();
+        away.or_else(|| self.control.trouble.borrow().clone())
     }
 }
 

@@ -8,9 +8,10 @@ use crate::causes::chain;
 use crate::database::{Database, Store};
 use crate::outbox::config::DeadKey;
 use crate::outbox::dispatcher::lane::Worker;
-use crate::outbox::dispatcher::page::{Outcome, Page};
+use crate::outbox::dispatcher::page::{Outcome, Page, PageRow};
 use crate::outbox::dispatcher::verdict::fail;
-use crate::outbox::row::ClaimedRow;
+use crate::outbox::outcome::SubmissionOutcome;
+use crate::outbox::row::{ClaimedRow, Decision};
 
 /// How often a settlement is tried by a dispatcher that stops.
 const SETTLE_TRIES: u32 = 4;
@@ -39,26 +40,66 @@ impl<D: Database> Worker<D> {
             .await;
             self.wake_for(&keys);
         }
-        if !outcome.failed.is_empty() {
-            self.settle_failed(page, &outcome.failed).await;
+        if !outcome.decided.is_empty() {
+            self.settle_decided(page, &outcome.decided).await;
         }
-        let released = ids(&mut outcome.released.iter().copied());
+        if !(outcome.failed.is_empty() && outcome.lost.is_empty()) {
+            self.settle_failed(page, &outcome.failed, &outcome.lost).await;
+        }
+        let released = ids(&mut outcome.released.iter().map(|suspect| suspect.at));
         if !released.is_empty() {
+            // What was never sent was not sent for the first time either.
+            let first = |at: usize| row(at).is_some_and(|row| row.sent_ago_ms == 0);
+            let unsent = outcome.released.iter().filter(|suspect| !suspect.sent && first(suspect.at));
+            let unsent = ids(&mut unsent.map(|suspect| suspect.at));
             counters.released.fetch_add(released.len() as u64, Relaxed);
             self.settled("released", released.len(), || {
-                <D as Store>::release(&shared.pool, &shared.sql, &page.token, &released)
+                <D as Store>::release(&shared.pool, &shared.sql, &page.token, &released, &unsent)
             })
             .await;
         }
     }
 
-    async fn settle_failed(&self, page: &Page, failed: &[(usize, String)]) {
-        let (config, jitter) = (&self.shared.config, &self.shared.ports.jitter);
-        let mut failures = Vec::with_capacity(failed.len());
-        let mut dead = Vec::new();
-        for (row, reason) in failed.iter().filter_map(|(at, reason)| Some((&page.rows.get(*at)?.row, reason)))
+    /// Record what became of jobs, and tell those who wait for it.
+    async fn settle_decided(&self, page: &Page, decided: &[(usize, SubmissionOutcome, bool)]) {
+        let (shared, counters) = (&self.shared, &self.control.counters);
+        let mut decisions = Vec::with_capacity(decided.len());
+        let (mut sent, mut duplicates, mut rejected) = (0, 0, 0);
+        for (row, outcome, repeated) in decided
+            .iter()
+            .filter_map(|(at, outcome, repeated)| Some((&page.rows.get(*at)?.row, outcome, *repeated)))
         {
-            let failure = fail(config, row.id.clone(), row.attempts, reason, |longest| jitter.full(longest));
+            if outcome.is_accepted() {
+                sent += 1;
+                duplicates += u64::from(repeated);
+            } else {
+                rejected += 1;
+                tracing::warn!(id = row.id, subject = row.subject, ?outcome, "a job was rejected");
+            }
+            decisions.push(Decision { seq: row.seq, id: row.id.clone(), outcome: outcome.encode() });
+        }
+        counters.sent.fetch_add(sent, Relaxed);
+        counters.duplicates.fetch_add(duplicates, Relaxed);
+        counters.rejected.fetch_add(rejected, Relaxed);
+        let offset = shared.db_clock.offset_ms();
+        self.settled("decided", decisions.len(), || {
+            <D as Store>::decided(&shared.pool, &shared.sql, &page.token, &decisions, offset)
+        })
+        .await;
+        shared.waiters.tell(decisions.iter().map(|decision| decision.id.as_str()));
+    }
+
+    /// Put off what `failed`, and to death what has failed too often or is `lost`.
+    async fn settle_failed(&self, page: &Page, failed: &[(usize, String)], lost: &[(usize, String)]) {
+        let (config, jitter) = (&self.shared.config, &self.shared.ports.jitter);
+        let mut failures = Vec::with_capacity(failed.len() + lost.len());
+        let mut dead = Vec::new();
+        let again = failed.iter().map(|failed| (failed, true));
+        for ((at, reason), again) in again.chain(lost.iter().map(|lost| (lost, false))) {
+            let Some(PageRow { row, .. }) = page.rows.get(*at) else { continue };
+            let mut failure =
+                fail(config, row.id.clone(), row.attempts, reason, |longest| jitter.full(longest));
+            failure.retry_in_ms = failure.retry_in_ms.filter(|_| again);
             if failure.retry_in_ms.is_none() {
                 tracing::error!(
                     id = row.id,
@@ -81,10 +122,12 @@ impl<D: Database> Worker<D> {
         }
         self.control.counters.failed.fetch_add(failures.len() as u64, Relaxed);
         self.control.counters.dead.fetch_add(dead.len() as u64, Relaxed);
+        let dead_ids: Vec<String> = dead.iter().map(|row| row.id.clone()).collect();
         let keys = if config.dead_key == DeadKey::Skip { keys(dead.into_iter()) } else { Vec::new() };
         let (shared, offset) = (&self.shared, self.shared.db_clock.offset_ms());
         let mark = || <D as Store>::failed(&shared.pool, &shared.sql, &page.token, &failures, &keys, offset);
         self.settled("failed", failures.len(), mark).await;
+        shared.waiters.tell(dead_ids.iter().map(String::as_str));
         self.wake_for(&keys);
     }
 

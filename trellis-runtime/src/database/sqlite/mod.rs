@@ -1,125 +1,16 @@
 //! The SQLite adapter. One writer at a time, so the head of a key is decided where a row is written.
-use std::sync::Arc;
+mod sql;
 
+pub(crate) use sql::Sql;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Pool, Result, Row, Sqlite};
 
 use crate::database::open::begin;
-use crate::database::store::{ClaimBy, Fault, Store, statement, unknown_kinds};
+use crate::database::store::{ClaimBy, Fault, Store, statement};
 use crate::outbox::{
-    Claim, ClaimedRow, DeadKey, DeadRow, Failure, KINDS, NewRow, OutboxConfig, OutboxStats, StoredRow, Tables,
+    Claim, ClaimedRow, DeadRow, Decision, Failure, Kind, NewRow, OutboxConfig, OutboxStats, StoredRow,
+    StoredSubmission, Tables,
 };
-
-/// The statements of one outbox.
-pub(crate) struct Sql {
-    verify: Arc<str>,
-    insert: Arc<str>,
-    find: Arc<str>,
-    claim: Arc<str>,
-    sent: Arc<str>,
-    failed: Arc<str>,
-    release: Arc<str>,
-    promote: Arc<str>,
-    mend: Arc<str>,
-    unknown_kinds: Arc<str>,
-    stats: Arc<str>,
-    dead: Arc<str>,
-    redrive: Arc<str>,
-    hold_others: Arc<str>,
-    inbox_insert: Arc<str>,
-    inbox_result: Arc<str>,
-    inbox_store: Arc<str>,
-}
-
-/// The database's clock in milliseconds.
-const NOW: &str = "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)";
-
-impl Sql {
-    fn new(tables: &Tables, config: &OutboxConfig) -> Self {
-        let (t, inbox) = (tables.outbox(), tables.inbox());
-        // A row that keeps later rows of its key waiting.
-        let live = match config.dead_key {
-            DeadKey::Block => "1",
-            DeadKey::Skip => "h.state <> 'dead'",
-        };
-        let kinds = KINDS.map(|kind| format!("'{kind}'")).join(", ");
-        let pending = |kind: &str| {
-            format!("FROM {t} WHERE kind = '{kind}' AND state = 'pending' AND held = 0 ORDER BY seq")
-        };
-        // As many rows of average size as fit: a running sum would cost more than the claim itself.
-        let limit = |rows: &str| {
-            format!(
-                "min(?2, 1 + (SELECT ?6 * count(*) / max(1, total(size)) FROM (SELECT length(body) AS size {rows} LIMIT ?2)))"
-            )
-        };
-        let fresh = KINDS.map(|kind| {
-            let pending = pending(kind);
-            format!("SELECT seq FROM (SELECT seq {pending} LIMIT CAST({} AS INTEGER))", limit(&pending))
-        });
-        let due = |condition: &str| {
-            let due = format!(
-                "FROM {t} WHERE state IN ('leased', 'failed') AND {condition} AND kind IN ({kinds}) ORDER BY due_at"
-            );
-            format!("SELECT seq FROM (SELECT seq {due} LIMIT CAST(1 + {} / 4 AS INTEGER))", limit(&due))
-        };
-        let page = format!(
-            "{} UNION ALL {} UNION ALL {}",
-            fresh.join(" UNION ALL "),
-            due(&format!("due_at <= {NOW} + ?5")),
-            due(&format!("due_at > {NOW} + ?5 + ?4"))
-        );
-        let first = |key: &str| {
-            format!("(SELECT h.seq FROM {t} h WHERE h.order_key = {key} AND {live} ORDER BY h.seq LIMIT 1)")
-        };
-        let text = |sql: String| Arc::from(sql);
-        Self {
-            verify: text(format!("SELECT 1 FROM {t}, {inbox} LIMIT 0")),
-            insert: text(format!(
-                "INSERT INTO {t} (id, kind, name, subject, headers, body, order_key, held, enqueued_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7 IS NOT NULL AND EXISTS (SELECT 1 FROM {t} h WHERE h.order_key = ?7 AND {live}), {NOW} + ?8) ON CONFLICT (id) DO NOTHING"
-            )),
-            find: text(format!("SELECT kind, name, subject, body, order_key FROM {t} WHERE id = ?1")),
-            // Read as bytes: SQLite stores anything in any column, and one odd row must not spoil a page.
-            claim: text(format!(
-                "UPDATE {t} SET state = 'leased', token = ?1, due_at = {NOW} + ?5 + ?3 WHERE seq IN ({page}) RETURNING seq, id, CAST(name AS BLOB), CAST(subject AS BLOB), CAST(headers AS BLOB), CAST(body AS BLOB), order_key, attempts"
-            )),
-            sent: text(format!(
-                "DELETE FROM {t} WHERE seq IN (SELECT value FROM json_each(?1)) AND token = ?2"
-            )),
-            failed: text(format!(
-                "UPDATE {t} SET state = CASE WHEN f.delay IS NULL THEN 'dead' ELSE 'failed' END, due_at = {NOW} + ?3 + f.delay, attempts = attempts + 1, reason = f.reason, token = NULL FROM (SELECT value ->> 0 AS id, value ->> 1 AS delay, value ->> 2 AS reason FROM json_each(?1)) f WHERE {t}.id = f.id AND token = ?2"
-            )),
-            release: text(format!(
-                "UPDATE {t} SET state = 'pending', token = NULL, due_at = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND token = ?2"
-            )),
-            promote: text(format!(
-                "UPDATE {t} SET held = 0 WHERE held = 1 AND seq IN (SELECT {} FROM json_each(?1) k)",
-                first("k.value")
-            )),
-            mend: text(format!(
-                "UPDATE {t} SET held = 0 WHERE held = 1 AND seq IN (SELECT {} FROM (SELECT DISTINCT order_key FROM {t} WHERE held = 1) k)",
-                first("k.order_key")
-            )),
-            unknown_kinds: text(unknown_kinds(t, "state = 'pending' AND held = 0")),
-            stats: text(format!(
-                "SELECT kind, state, held, count(*), max({NOW} + ?1 - enqueued_at) FROM {t} GROUP BY kind, state, held"
-            )),
-            dead: text(format!(
-                "SELECT id, kind, name, subject, order_key, attempts, coalesce(reason, '') FROM {t} WHERE state = 'dead' ORDER BY seq LIMIT ?1"
-            )),
-            redrive: text(format!(
-                "UPDATE {t} SET state = 'pending', attempts = 0, reason = NULL, held = EXISTS (SELECT 1 FROM {t} o WHERE o.order_key = {t}.order_key AND o.state IN ('leased', 'failed')) WHERE id = ?1 AND state = 'dead'"
-            )),
-            hold_others: text(format!(
-                "UPDATE {t} SET held = 1 WHERE order_key = (SELECT order_key FROM {t} WHERE id = ?1) AND state = 'pending' AND id <> ?1"
-            )),
-            inbox_insert: text(format!(
-                "INSERT INTO {inbox} (consumer, root_id, handled_at) VALUES (?1, ?2, {NOW} + ?3) ON CONFLICT (consumer, root_id) DO NOTHING"
-            )),
-            inbox_result: text(format!("SELECT result FROM {inbox} WHERE consumer = ?1 AND root_id = ?2")),
-            inbox_store: text(format!("UPDATE {inbox} SET result = ?3 WHERE consumer = ?1 AND root_id = ?2")),
-        }
-    }
-}
 
 fn json(values: &[String]) -> String {
     serde_json::Value::from(values).to_string()
@@ -142,6 +33,7 @@ impl Store for Sqlite {
         match primary {
             Some(5 | 6) => Fault::Busy,
             _ if error.message().starts_with("no such table") => Fault::NoTable,
+            _ if error.message().starts_with("no such column") => Fault::NoTable,
             _ => Fault::Other,
         }
     }
@@ -165,7 +57,7 @@ impl Store for Sqlite {
     async fn insert(conn: &mut SqliteConnection, sql: &Sql, row: &NewRow, offset: i64) -> Result<bool> {
         let query = sqlx::query(statement(&sql.insert))
             .bind(&row.id)
-            .bind(row.kind)
+            .bind(row.kind.name())
             .bind(row.name)
             .bind(&row.subject)
             .bind(&row.headers)
@@ -190,16 +82,15 @@ impl Store for Sqlite {
     }
 
     async fn claim(pool: &Pool<Self>, sql: &Sql, by: ClaimBy<'_>, offset: i64) -> Result<Claim> {
-        let found = sqlx::query(statement(&sql.claim))
+        let query = sqlx::query(statement(&sql.claim))
             .bind(by.token)
             .bind(by.page)
             .bind(by.lease_ms)
             .bind(by.horizon_ms)
             .bind(offset)
-            .bind(by.bytes)
-            .fetch_all(pool)
-            .await?;
-        let mut rows = found.iter().map(claimed).collect::<Result<Vec<_>>>()?;
+            .bind(by.bytes);
+        let found = by.kinds.into_iter().fold(query, sqlx::query::Query::bind).fetch_all(pool).await?;
+        let mut rows = found.iter().filter_map(|row| claimed(row).transpose()).collect::<Result<Vec<_>>>()?;
         rows.sort_unstable_by_key(|row| row.seq);
         Ok(Claim { rows, behind: Vec::new() })
     }
@@ -227,6 +118,20 @@ impl Store for Sqlite {
         Ok(sent)
     }
 
+    async fn decided(
+        pool: &Pool<Self>,
+        sql: &Sql,
+        token: &str,
+        decisions: &[Decision],
+        offset: i64,
+    ) -> Result<u64> {
+        let decisions: Vec<_> = decisions.iter().map(|decision| (decision.seq, &decision.outcome)).collect();
+        let decisions =
+            serde_json::to_string(&decisions).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let query = sqlx::query(statement(&sql.decided)).bind(decisions).bind(token).bind(offset);
+        Ok(query.execute(pool).await?.rows_affected())
+    }
+
     async fn failed(
         pool: &Pool<Self>,
         sql: &Sql,
@@ -247,13 +152,32 @@ impl Store for Sqlite {
         Ok(failed)
     }
 
-    async fn release(pool: &Pool<Self>, sql: &Sql, token: &str, ids: &[String]) -> Result<u64> {
-        let query = sqlx::query(statement(&sql.release)).bind(json(ids)).bind(token);
+    async fn release(
+        pool: &Pool<Self>,
+        sql: &Sql,
+        token: &str,
+        ids: &[String],
+        unsent: &[String],
+    ) -> Result<u64> {
+        let query = sqlx::query(statement(&sql.release)).bind(json(ids)).bind(token).bind(json(unsent));
         Ok(query.execute(pool).await?.rows_affected())
     }
 
     async fn mend(pool: &Pool<Self>, sql: &Sql) -> Result<u64> {
         Ok(sqlx::query(statement(&sql.mend)).execute(pool).await?.rows_affected())
+    }
+
+    async fn forget(pool: &Pool<Self>, sql: &Sql, older_ms: i64, limit: i64, offset: i64) -> Result<u64> {
+        let query = sqlx::query(statement(&sql.forget)).bind(older_ms).bind(limit).bind(offset);
+        Ok(query.execute(pool).await?.rows_affected())
+    }
+
+    async fn submission(pool: &Pool<Self>, sql: &Sql, id: &str) -> Result<Option<StoredSubmission>> {
+        let row = sqlx::query(statement(&sql.submission)).bind(id).fetch_optional(pool).await?;
+        row.map(|row| {
+            Ok(StoredSubmission { state: row.try_get(0)?, outcome: row.try_get(1)?, reason: row.try_get(2)? })
+        })
+        .transpose()
     }
 
     async fn unknown_kinds(pool: &Pool<Self>, sql: &Sql) -> Result<Vec<String>> {
@@ -332,20 +256,24 @@ impl Store for Sqlite {
     }
 }
 
-fn claimed(row: &SqliteRow) -> Result<ClaimedRow> {
+/// `None` for a kind that nobody asked for.
+fn claimed(row: &SqliteRow) -> Result<Option<ClaimedRow>> {
     let text = |at: usize| -> Result<String> {
         let bytes: Option<Vec<u8>> = row.try_get(at)?;
         let read = String::from_utf8(bytes.unwrap_or_default());
         Ok(read.unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned()))
     };
-    Ok(ClaimedRow {
+    let Some(kind) = Kind::of(row.try_get(2)?) else { return Ok(None) };
+    Ok(Some(ClaimedRow {
         seq: row.try_get(0)?,
         id: row.try_get(1)?,
-        name: text(2)?,
-        subject: text(3)?,
-        headers: text(4)?,
-        body: row.try_get(5)?,
-        order_key: row.try_get(6)?,
-        attempts: row.try_get::<i32, _>(7)?.cast_unsigned(),
-    })
+        kind,
+        name: text(3)?,
+        subject: text(4)?,
+        headers: text(5)?,
+        body: row.try_get(6)?,
+        order_key: row.try_get(7)?,
+        attempts: row.try_get::<i32, _>(8)?.cast_unsigned(),
+        sent_ago_ms: row.try_get(9)?,
+    }))
 }

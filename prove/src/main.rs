@@ -1,5 +1,7 @@
 //! `cargo xtask prove`: the long proofs. Each prints its seed and writes its result to `docs/proofs/`.
+mod jobs;
 mod kill;
+mod memory;
 mod result;
 
 use std::process::ExitCode;
@@ -25,10 +27,17 @@ struct Args {
 enum Proof {
     /// SIGKILL of the placing or the handling process at random points
     Kill,
+    /// Two workers on 20,000 jobs, killed, frozen and stopped
+    Jobs,
+    /// 500,000 jobs through one worker process
+    Memory,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    if let Ok(nats) = std::env::var(jobs::NATS) {
+        return work(&nats).await;
+    }
     tracing_subscriber::fmt().with_env_filter("warn").with_writer(std::io::stderr).init();
     match run(&Args::parse()).await {
         Ok(true) => ExitCode::SUCCESS,
@@ -43,7 +52,27 @@ async fn main() -> ExitCode {
 async fn run(args: &Args) -> Result<bool, Error> {
     // Small enough for every reader of JSON.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
-    match args.name.unwrap_or(Proof::Kill) {
-        Proof::Kill => kill::prove(seed, args.slice).await,
+    let mut holds = true;
+    if matches!(args.name, None | Some(Proof::Kill)) {
+        holds &= kill::prove(seed, args.slice).await?;
+    }
+    if matches!(args.name, None | Some(Proof::Jobs)) {
+        holds &= jobs::prove(seed, args.slice).await?;
+    }
+    if matches!(args.name, None | Some(Proof::Memory)) {
+        holds &= memory::prove(args.slice).await?;
+    }
+    Ok(holds)
+}
+
+/// This process is one of the workers that a proof has started.
+async fn work(nats: &str) -> ExitCode {
+    tracing_subscriber::fmt().with_env_filter("info").with_ansi(false).init();
+    match jobs::work(nats).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(error = &*error, "a worker ends");
+            ExitCode::FAILURE
+        }
     }
 }

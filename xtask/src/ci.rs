@@ -15,8 +15,10 @@ pub(crate) fn run() -> Outcome {
 
     if let Some(servers) = steps.start_servers(Options::for_tests()) {
         test::run_steps(&mut steps, &servers, None)?;
-        let slice = prove::Args { name: Some("kill".into()), slice: true, seed: None };
-        steps.run("prove kill --slice", &mut prove::command(&slice, &servers))?;
+        for proof in ["kill", "jobs", "memory"] {
+            let slice = prove::Args { name: Some(proof.into()), slice: true, seed: None };
+            steps.run(&format!("prove {proof} --slice"), &mut prove::command(&slice, &servers))?;
+        }
     }
 
     let mut doc = cargo(["doc", "--workspace", "--no-deps"]);

@@ -8,7 +8,7 @@ use crate::samples::Samples;
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) name: String,
-    /// The unit; more is better.
+    /// The unit; more is better, unless it says otherwise.
     pub(crate) metric: &'static str,
     pub(crate) ours: Samples,
     /// The hand-written ideal loop.
@@ -18,6 +18,21 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    pub(crate) fn new(name: impl Into<String>, metric: &'static str) -> Self {
+        let (ours, raw) = (Samples::default(), Samples::default());
+        Self { name: name.into(), metric, ours, raw, others: Vec::new() }
+    }
+
+    /// Add a figure of a further contestant.
+    pub(crate) fn push_other(&mut self, who: &'static str, sample: f64) {
+        if let Some((_, samples)) = self.others.iter_mut().find(|(name, _)| *name == who) {
+            return samples.push(sample);
+        }
+        let mut samples = Samples::default();
+        samples.push(sample);
+        self.others.push((who, samples));
+    }
+
     pub(crate) fn ratio(&self) -> Samples {
         self.ours.ratio_to(&self.raw)
     }

@@ -10,11 +10,14 @@ use crate::samples::Samples;
 use crate::setting::Facts;
 
 pub(crate) fn print(facts: &Facts, cases: &[Case]) {
-    for (title, facts) in
-        [("machine", &facts.machine), ("versions", &facts.versions), ("durability", &facts.durability)]
-    {
+    for (title, facts) in [("machine", &facts.machine), ("versions", &facts.versions)] {
         let facts: Vec<String> = facts.iter().map(|(name, value)| format!("{name} {value}")).collect();
         println!("{title}: {}", facts.join("; "));
+    }
+    for (title, facts) in [("durability", &facts.durability), ("peer", &facts.peers)] {
+        for (name, value) in facts {
+            println!("{title}: {name}: {value}");
+        }
     }
     println!(
         "each cell: median (lowest–highest of the rounds); a ratio is that of ours to the raw loop in one round\n"
@@ -30,6 +33,7 @@ pub(crate) fn write_json(file: &Path, bench: &str, facts: &Facts, cases: &[Case]
         "machine": object(&facts.machine),
         "versions": object(&facts.versions),
         "durability": object(&facts.durability),
+        "peers": object(&facts.peers),
         "cases": cases.iter().map(case_json).collect::<Vec<_>>(),
     });
     std::fs::write(file, serde_json::to_string_pretty(&result)? + "\n")

@@ -1,6 +1,6 @@
 //! The figures of one thing over all rounds.
 
-/// Rates of one contestant, one per round.
+/// Figures of one contestant, one per round.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Samples(Vec<f64>);
 

@@ -21,6 +21,8 @@ pub(crate) struct Facts {
     pub(crate) machine: Vec<(&'static str, String)>,
     pub(crate) versions: Vec<(&'static str, String)>,
     pub(crate) durability: Vec<(&'static str, String)>,
+    /// Other products in the same run: their versions, settings and durability.
+    pub(crate) peers: Vec<(&'static str, String)>,
 }
 
 impl Setting {
@@ -83,12 +85,14 @@ impl Setting {
             durability: vec![
                 (
                     "JetStream",
-                    "file storage, written to disk at the server's own interval (2 min)".to_owned(),
+                    "file storage, sync_interval 2m (the server's default): acknowledged before it is on disk"
+                        .to_owned(),
                 ),
                 ("PostgreSQL", commit),
                 ("SQLite FULL", "WAL, synchronous=FULL".to_owned()),
                 ("SQLite NORMAL", "WAL, synchronous=NORMAL".to_owned()),
             ],
+            peers: Vec::new(),
         })
     }
 }

@@ -16,6 +16,11 @@ CATALOGUE = [  # sku, price of one in cents, stock
 REGIONS = ["eu-west", "eu.central", "us>east", "us*west", "asia pacific", "Île-de-France", "Côte d’Ivoire", "日本",
            "$internal", "~north~", "Zürich (Kreis 4)", "tab\there"]
 CUSTOMERS = [f"c-{number:03}" for number in range(117)] + ["o'hara@example.com", "müller gmbh", "小林"]
+# Where receipts go. The mail server of the example knows `example.com` alone: three customers have mistyped it.
+EMAILS = {customer: f"{customer}@example.com" for customer in CUSTOMERS} | {
+    "o'hara@example.com": "o'hara@example.com", "müller gmbh": "mueller@example.com", "小林": "kobayashi@example.com",
+    "c-017": "c-017@exmaple.com", "c-058": "c-058@example.con", "c-101": "c-101@example",
+}
 NOTES = ["ring twice", "leave at the door \U0001f6aa", 'say "hello"', "back\\slash", "two\nlines", ""]
 
 
@@ -28,6 +33,7 @@ def order(number):
     made = {
         "order_id": f"o-{number:04}" if number % 50 else f"o/{number:04} ü",
         "customer_id": customer,
+        "email": EMAILS[customer],
         "region": dice.choice(REGIONS),
         "sku": sku,
         "quantity": quantity,

@@ -30,4 +30,31 @@ pub mod orders {
         /// What all of them cost, in cents of a euro.
         pub total_cents: u64,
     }
+
+    /// Sends the customer the receipt of an order, by mail.
+    ///
+    /// Created in the transaction that accepts the order. It fails if there is no such address, and is
+    /// dead if the mail server takes nothing for longer than eight tries take.
+    #[job(
+        "orders.send_receipt",
+        result = ReceiptSent,
+        retry(tries = 8, first = "500ms", longest = "5s"),
+        deadline = "1h",
+    )]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub struct SendReceipt {
+        /// Which order.
+        pub order_id: String,
+        /// Where to.
+        pub email: String,
+        /// What the order costs, in cents of a euro.
+        pub total_cents: u64,
+    }
+
+    /// The receipt is on its way.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub struct ReceiptSent {
+        /// The mail server's number for the mail.
+        pub mail: u64,
+    }
 }

@@ -1,4 +1,4 @@
-//! The two services as programs: built by the cargo that runs this, found by what it says.
+//! The services as programs: built by the cargo that runs this, found by what it says.
 use std::collections::HashMap;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,21 @@ use crate::Error;
 /// Variables that cargo sets for what it runs begin so.
 const OF_A_PACKAGE: [&str; 2] = ["CARGO_PKG_", "CARGO_MANIFEST_"];
 
-/// The programs of both services.
+/// The programs of the services, and of the mail server.
 #[derive(Debug, Clone)]
 pub struct Binaries {
     /// Places orders.
     pub orders: PathBuf,
     /// Reserves stock.
     pub stock: PathBuf,
+    /// Sends receipts.
+    pub receipts: PathBuf,
+    /// Takes their mails.
+    pub mail_server: PathBuf,
 }
 
 impl Binaries {
-    /// Build both, in the profile that this program was built in.
+    /// Build them, in the profile that this program was built in.
     ///
     /// # Errors
     /// They do not build.
@@ -29,7 +33,7 @@ impl Binaries {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         // This package is named as well because the features of shared dependencies follow from all
         // packages that are named: so nothing is built a second time.
-        let packages = ["orders-demo", "orders-service", "stock-service"];
+        let packages = ["orders-demo", "orders-service", "stock-service", "receipts-worker", "mail-server"];
         cargo.arg("build").args(packages.map(|package| format!("--package={package}")));
         cargo.arg("--message-format=json-render-diagnostics");
         cargo.args((!cfg!(debug_assertions)).then_some("--release"));
@@ -47,7 +51,12 @@ impl Binaries {
         }
         let mut programs = executables(&String::from_utf8_lossy(&built.stdout));
         let mut take = |name: &str| programs.remove(name).ok_or(format!("cargo built no {name}"));
-        Ok(Self { orders: take("orders-service")?, stock: take("stock-service")? })
+        Ok(Self {
+            orders: take("orders-service")?,
+            stock: take("stock-service")?,
+            receipts: take("receipts-worker")?,
+            mail_server: take("mail-server")?,
+        })
     }
 }
 

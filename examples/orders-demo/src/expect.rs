@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
+/// What the addresses end with that exist.
+const DOMAIN: &str = "@example.com";
+
 /// An order as the input, the database and the stream must all have it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[expect(missing_docs, reason = "the fields of `orders.created`")]
@@ -25,6 +28,8 @@ pub struct Expected {
     pub lines: usize,
     /// Orders to be placed, in the order of their lines.
     pub placed: Vec<Order>,
+    /// Where the receipts of these orders are to be sent, by order id.
+    pub emails: BTreeMap<String, String>,
     /// Lines to be refused, and why.
     pub refused: BTreeMap<usize, String>,
     /// What is in stock at the beginning.
@@ -51,12 +56,20 @@ impl Expected {
         for (number, line) in orders.lines().enumerate() {
             expected.lines += 1;
             match judge(line, &prices) {
-                Ok(order) if ids.insert(order.order_id.clone()) => expected.placed.push(order),
+                Ok((order, email)) if ids.insert(order.order_id.clone()) => {
+                    expected.emails.insert(order.order_id.clone(), email);
+                    expected.placed.push(order);
+                }
                 Ok(_) => drop(expected.refused.insert(number, "duplicate".to_owned())),
                 Err(reason) => drop(expected.refused.insert(number, reason.to_owned())),
             }
         }
         Ok(expected)
+    }
+
+    /// Whether the receipt of an order can be sent.
+    pub fn is_deliverable(&self, order_id: &str) -> bool {
+        self.emails.get(order_id).is_some_and(|email| email.ends_with(DOMAIN))
     }
 
     /// How many lines are to be refused for each reason.
@@ -69,16 +82,16 @@ impl Expected {
     }
 }
 
-fn judge(line: &str, prices: &BTreeMap<&str, u64>) -> Result<Order, &'static str> {
+fn judge(line: &str, prices: &BTreeMap<&str, u64>) -> Result<(Order, String), &'static str> {
     let json: Value = serde_json::from_str(line).map_err(|_| "not_json")?;
     let field = |name: &str| json.get(name).ok_or("bad_field");
     let text = |name: &str| field(name)?.as_str().map(str::to_owned).ok_or("bad_field");
     let number = |name: &str| field(name)?.as_i64().ok_or("bad_field");
 
     let (order_id, customer_id, region) = (text("order_id")?, text("customer_id")?, text("region")?);
-    let (sku, currency) = (text("sku")?, text("currency")?);
+    let (email, sku, currency) = (text("email")?, text("sku")?, text("currency")?);
     let (quantity, total) = (number("quantity")?, number("total_cents")?);
-    if [&order_id, &customer_id, &region].iter().any(|id| id.trim().is_empty()) {
+    if [&order_id, &customer_id, &email, &region].iter().any(|id| id.trim().is_empty()) {
         return Err("empty_field");
     }
     let price = *prices.get(sku.as_str()).ok_or("unknown_sku")?;
@@ -90,7 +103,7 @@ fn judge(line: &str, prices: &BTreeMap<&str, u64>) -> Result<Order, &'static str
     if u64::try_from(total) != Ok(total_cents) {
         return Err("wrong_total");
     }
-    Ok(Order { order_id, customer_id, region, sku, quantity, total_cents })
+    Ok((Order { order_id, customer_id, region, sku, quantity, total_cents }, email))
 }
 
 #[cfg(test)]
@@ -102,6 +115,8 @@ mod tests {
         let orders = include_str!("../../data/orders.jsonl");
         let expected = Expected::new(orders, include_str!("../../data/catalogue.json")).unwrap();
         assert_eq!((expected.lines, expected.placed.len()), (1000, 938));
+        let deliverable = |order: &&super::Order| expected.is_deliverable(&order.order_id);
+        assert_eq!(expected.placed.iter().filter(deliverable).count(), 917);
         let reasons = expected.reasons();
         assert_eq!(reasons["duplicate"], 30);
         assert_eq!(reasons.values().sum::<usize>(), 62);

@@ -20,7 +20,7 @@ const STANDSTILL_LIMIT: Duration = Duration::from_secs(20);
 
 #[derive(Parser)]
 #[command(
-    about = "Run the orders example from end to end: place, handle, kill, start again, balance the books"
+    about = "Run the orders example from end to end: place, handle, mail, kill, start again, balance the books"
 )]
 struct Args {
     /// Keep the state in PostgreSQL instead of SQLite
@@ -66,7 +66,7 @@ impl<'a> Demo<'a> {
         let expected = Expected::new(ORDERS, CATALOGUE)?;
         let progress = Progress::new(&expected);
         progress.say(&format!("nats-server {} runs, the state is kept in {kind}", stage.nats_version()));
-        for role in Role::BOTH {
+        for role in Role::ALL {
             let pid = stage.start(role)?;
             stage.wait_until_ready(role)?;
             progress.say(&format!("the {} process runs (pid {pid})", role.name()));
@@ -79,17 +79,21 @@ impl<'a> Demo<'a> {
         demo.kill_and_restart(Role::Placing)?;
         demo.wait_until(|counts| counts.handled >= orders * 6 / 10).await?;
         demo.kill_and_restart(Role::Handling)?;
+        demo.wait_until(|counts| counts.ended() >= orders * 7 / 10).await?;
+        demo.kill_and_restart(Role::Mailing)?;
         let counts = demo.wait_until(|counts| counts.are_complete(&expected)).await?;
         demo.progress.finish(&counts);
         demo.watch.close().await;
-        for role in Role::BOTH {
+        for role in Role::ALL.into_iter().rev() {
             demo.stage.stop(role)?;
             demo.progress.say(&format!("the {} process was told to stop and did", role.name()));
         }
 
         let books = Books::balance(&expected, &demo.stage.read().await?);
         let verdict = if books.are_balanced() { "they balance" } else { "they do NOT balance" };
-        println!("\nThe books, by distinct order id, from both databases and the stream: {verdict}\n{books}");
+        println!(
+            "\nThe books, by distinct order id, from both databases, both streams and the mail server: {verdict}\n{books}"
+        );
         Ok(books.are_balanced())
     }
 
@@ -107,7 +111,7 @@ impl<'a> Demo<'a> {
     async fn wait_until(&mut self, reached: impl Fn(&Counts) -> bool) -> Result<Counts, Error> {
         let (mut before, mut standstill) = (Counts::default(), Stopwatch::start());
         loop {
-            for role in Role::BOTH {
+            for role in Role::ALL {
                 self.stage.check(role)?;
             }
             let counts = self.watch.counts().await?;

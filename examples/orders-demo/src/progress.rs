@@ -10,7 +10,7 @@ use testbed::Stopwatch;
 /// How often a plain line is printed.
 const PLAIN_EVERY: Duration = Duration::from_secs(1);
 
-/// Shows how far both services are.
+/// Shows how far the services are.
 pub(crate) struct Progress {
     started: Stopwatch,
     bars: Option<Bars>,
@@ -21,6 +21,7 @@ struct Bars {
     all: MultiProgress,
     placing: ProgressBar,
     handling: ProgressBar,
+    mailing: ProgressBar,
 }
 
 impl Progress {
@@ -50,12 +51,16 @@ impl Progress {
         bars.placing.set_message(format!("{} placed, {} refused", counts.placed, counts.refused));
         bars.handling.set_position(counts.handled);
         bars.handling.set_message(format!("{} in the outbox", counts.outbox));
+        bars.mailing.set_position(counts.ended());
+        bars.mailing
+            .set_message(format!("{} receipts sent, {} without an address", counts.sent, counts.unsent));
     }
 
     pub(crate) fn finish(&self, counts: &Counts) {
         if let Some(bars) = &self.bars {
             bars.placing.finish_and_clear();
             bars.handling.finish_and_clear();
+            bars.mailing.finish_and_clear();
         }
         self.say(&sentence(counts));
     }
@@ -70,12 +75,17 @@ impl Bars {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         };
-        let (placing, handling) = (bar(expected.lines, "placing"), bar(expected.placed.len(), "handling"));
-        Self { all, placing, handling }
+        let (lines, orders) = (expected.lines, expected.placed.len());
+        let (placing, handling, mailing) =
+            (bar(lines, "placing"), bar(orders, "handling"), bar(orders, "mailing"));
+        Self { all, placing, handling, mailing }
     }
 }
 
 fn sentence(counts: &Counts) -> String {
-    let Counts { placed, refused, outbox, handled } = counts;
-    format!("{placed:>5} placed, {refused:>3} refused, {outbox:>3} in the outbox, {handled:>5} handled")
+    let Counts { placed, refused, outbox, handled, sent, unsent } = counts;
+    format!(
+        "{placed:>5} placed, {refused:>3} refused, {outbox:>3} in the outbox, {handled:>5} handled, \
+         {sent:>5} receipts sent, {unsent:>3} without an address"
+    )
 }

@@ -1,4 +1,5 @@
-//! The example on real servers: both services as processes that can be killed and started again.
+//! The example on real servers: its services as processes that can be killed and started again.
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,46 +9,36 @@ use testbed::{Launch, Process, nats, postgres};
 
 use crate::binaries::Binaries;
 use crate::database::{Database, Kind};
+use crate::role::Role;
 use crate::{Error, Seen};
 
 /// How long a service may take to start and to stop.
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
-/// What a service says when its dispatcher and its groups run.
+/// Files of the stage.
+const ORDERS: &str = "orders.jsonl";
+const CATALOGUE: &str = "catalogue.json";
+const MAILS: &str = "mails.jsonl";
+
+/// What a process says when everything in it runs.
 const READY: &str = "running until asked to end";
-
-/// One of the two services.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Places orders.
-    Placing,
-    /// Handles their events.
-    Handling,
-}
-
-impl Role {
-    /// Both.
-    pub const BOTH: [Self; 2] = [Self::Placing, Self::Handling];
-
-    /// In a sentence: the … process.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Placing => "placing",
-            Self::Handling => "handling",
-        }
-    }
-}
+/// What the mail server says before its address.
+const ADDRESS: &str = "address=";
 
 /// How the services are run.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// The pause after each line.
     pub pause: Duration,
-    /// How long a killed placing process keeps the rows it was sending. Whole seconds.
+    /// How long a killed process keeps the rows it was sending. Whole seconds.
     pub lease: Duration,
-    /// How long a killed handling process keeps the events it was handling. Whole seconds.
+    /// How long a killed process keeps the events and jobs it was at. Whole seconds.
     pub ack_wait: Duration,
+    /// The longest time that the mail server takes for a mail.
+    pub slowest_mail: Duration,
+    /// Decides about the moods of the mail server.
+    pub seed: u64,
 }
 
 impl Default for Settings {
@@ -56,16 +47,17 @@ impl Default for Settings {
             pause: Duration::from_millis(6),
             lease: Duration::from_secs(4),
             ack_wait: Duration::from_secs(2),
+            slowest_mail: Duration::from_millis(60),
+            seed: 20,
         }
     }
 }
 
-/// A server, two databases, two services. Dropped, all of it ends.
+/// A server, two databases, the processes of the example. Dropped, all of it ends.
 #[derive(Debug)]
 pub struct Stage {
     // Dropped in this order: the processes before what they use.
-    placing: Option<Process>,
-    handling: Option<Process>,
+    processes: BTreeMap<Role, Process>,
     server: nats::Server,
     _cluster: Option<postgres::Cluster>,
     binaries: Binaries,
@@ -75,7 +67,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Start a NATS server, make two databases, write the input. No service runs yet.
+    /// Start a NATS server, make two databases, write the input. No process of the example runs yet.
     ///
     /// # Errors
     /// No server can be found or fetched or started.
@@ -86,8 +78,8 @@ impl Stage {
         settings: Settings,
     ) -> Result<Self, Error> {
         let directory = tempfile::Builder::new().prefix("trellis-orders-").tempdir()?;
-        fs::write(directory.path().join("orders.jsonl"), orders)?;
-        fs::write(directory.path().join("catalogue.json"), catalogue)?;
+        fs::write(directory.path().join(ORDERS), orders)?;
+        fs::write(directory.path().join(CATALOGUE), catalogue)?;
         let server = nats::Server::start(&nats::find()?, nats::Options::default())?;
         let (cluster, urls) = match kind {
             Kind::Sqlite => {
@@ -101,30 +93,22 @@ impl Stage {
                 (Some(cluster), urls)
             }
         };
-        Ok(Self {
-            placing: None,
-            handling: None,
-            server,
-            _cluster: cluster,
-            binaries,
-            settings,
-            urls,
-            directory,
-        })
+        let processes = BTreeMap::new();
+        Ok(Self { processes, server, _cluster: cluster, binaries, settings, urls, directory })
     }
 
-    /// Start a service, without waiting until it is ready; the id of its process.
+    /// Start a process, without waiting until it is ready; its id.
     ///
     /// # Errors
-    /// The program cannot be started.
+    /// The program cannot be started, or the mail server, which mailing needs, was not ready before.
     pub fn start(&mut self, role: Role) -> Result<u32, Error> {
-        let process = self.launch(role).start()?;
+        let process = self.launch(role)?.start()?;
         let pid = process.pid();
-        *self.slot(role) = Some(process);
+        self.processes.insert(role, process);
         Ok(pid)
     }
 
-    /// Wait until a service that was started says that it is ready.
+    /// Wait until a process that was started says that it is ready.
     ///
     /// # Errors
     /// It ended, or is not ready in time.
@@ -132,7 +116,7 @@ impl Stage {
         Ok(self.running(role)?.wait_until_printed(READY, START_LIMIT)?)
     }
 
-    /// Kill a service (SIGKILL); the id that its process had.
+    /// Kill a process (SIGKILL); the id that it had.
     ///
     /// # Errors
     /// It had ended before by itself, which it must not.
@@ -141,11 +125,11 @@ impl Stage {
         let process = self.running(role)?;
         let pid = process.pid();
         process.kill_hard()?;
-        *self.slot(role) = None;
+        self.processes.remove(&role);
         Ok(pid)
     }
 
-    /// Ask a service to end (SIGTERM), and wait until it has.
+    /// Ask a process to end (SIGTERM), and wait until it has.
     ///
     /// # Errors
     /// It does not end in time, or not with success.
@@ -154,8 +138,9 @@ impl Stage {
         let process = self.running(role)?;
         process.terminate()?;
         match process.wait_timeout(STOP_LIMIT)? {
-            Some(status) if status.success() => {
-                *self.slot(role) = None;
+            // Where there is no way to ask, it was killed.
+            Some(status) if status.success() || !cfg!(unix) => {
+                self.processes.remove(&role);
                 Ok(())
             }
             Some(status) => Err(format!("the {} process was told to stop: {status}", role.name()).into()),
@@ -163,7 +148,7 @@ impl Stage {
         }
     }
 
-    /// Check that a service still runs.
+    /// Check that a process still runs.
     ///
     /// # Errors
     /// It has ended by itself; the message has the end of its log.
@@ -188,13 +173,14 @@ impl Stage {
         Ok(Database::open(self.url(role)).await?)
     }
 
-    /// Read the books from both databases and the stream.
+    /// Read the books from both databases, both streams and the file of the mail server.
     ///
     /// # Errors
-    /// One of them does not answer.
+    /// One of them does not answer, or cannot be read.
     pub async fn read(&self) -> Result<Seen, Error> {
         let (orders, stock) = (self.database(Role::Placing).await?, self.database(Role::Handling).await?);
-        let seen = Seen::read(&orders, &stock, &self.server.url()).await;
+        let mails = fs::read_to_string(self.file(MAILS))?;
+        let seen = Seen::read(&orders, &stock, &self.server.url(), &mails).await;
         orders.close().await;
         stock.close().await;
         seen
@@ -210,7 +196,12 @@ impl Stage {
     /// # Errors
     /// The file cannot be written.
     pub fn set_orders(&self, orders: &str) -> Result<(), Error> {
-        Ok(fs::write(self.directory.path().join("orders.jsonl"), orders)?)
+        Ok(fs::write(self.file(ORDERS), orders)?)
+    }
+
+    /// Where the NATS server is.
+    pub fn nats_url(&self) -> String {
+        self.server.url()
     }
 
     /// The version of the NATS server.
@@ -223,9 +214,9 @@ impl Stage {
         &self.settings
     }
 
-    /// The file with everything that a service has printed.
+    /// The file with everything that a process has printed.
     pub fn log(&self, role: Role) -> PathBuf {
-        self.directory.path().join(format!("{}.log", role.name()))
+        self.file(&format!("{}.log", role.name().replace(' ', "-")))
     }
 
     /// Leave the directory with databases and logs behind; where it is.
@@ -234,46 +225,56 @@ impl Stage {
         self.directory.path()
     }
 
-    fn launch(&self, role: Role) -> Launch {
-        let program = match role {
-            Role::Placing => &self.binaries.orders,
-            Role::Handling => &self.binaries.stock,
-        };
-        let input = |name: &str| self.directory.path().join(name);
-        let launch = Launch::new(program, self.log(role))
-            .env("RUST_LOG", "info")
-            .env("DATABASE_URL", self.url(role))
-            .env("NATS_URL", self.server.url())
-            .arg("--catalogue")
-            .arg(input("catalogue.json"));
-        match role {
-            Role::Placing => launch
+    fn launch(&self, role: Role) -> Result<Launch, Error> {
+        let Settings { pause, lease, ack_wait, slowest_mail, seed } = &self.settings;
+        let Binaries { orders, stock, receipts, mail_server } = &self.binaries;
+        let ms = |time: &Duration| time.as_millis().to_string();
+        let seconds = |time: &Duration| time.as_secs().to_string();
+        let launch = |program| Launch::new(program, self.log(role)).env("RUST_LOG", "info");
+        let service =
+            |program| launch(program).env("DATABASE_URL", self.url(role)).env("NATS_URL", self.server.url());
+        Ok(match role {
+            Role::MailServer => launch(mail_server)
+                .args(["--listen", "127.0.0.1:0", "--seed", &seed.to_string()])
+                .args(["--slowest-ms", &ms(slowest_mail)])
+                .arg("--mails")
+                .arg(self.file(MAILS)),
+            Role::Placing => service(orders)
+                .arg("--catalogue")
+                .arg(self.file(CATALOGUE))
                 .arg("--orders")
-                .arg(input("orders.jsonl"))
-                .args(["--pause-ms", &self.settings.pause.as_millis().to_string()])
-                .args(["--lease-seconds", &self.settings.lease.as_secs().to_string()]),
-            Role::Handling => {
-                launch.args(["--ack-wait-seconds", &self.settings.ack_wait.as_secs().to_string()])
-            }
-        }
+                .arg(self.file(ORDERS))
+                .args(["--pause-ms", &ms(pause), "--lease-seconds", &seconds(lease)]),
+            Role::Handling => service(stock)
+                .arg("--catalogue")
+                .arg(self.file(CATALOGUE))
+                .args(["--ack-wait-seconds", &seconds(ack_wait)]),
+            Role::Mailing => service(receipts).args(["--mail-server", &self.mail_address()?]).args([
+                "--ack-wait-seconds",
+                &seconds(ack_wait),
+                "--lease-seconds",
+                &seconds(lease),
+            ]),
+        })
+    }
+
+    /// Where the mail server listens, as it says itself.
+    fn mail_address(&self) -> Result<String, Error> {
+        let printed = self.processes.get(&Role::MailServer).map(Process::printed).unwrap_or_default();
+        let address = printed.split_once(ADDRESS).and_then(|(_, rest)| rest.split_whitespace().next());
+        Ok(address.ok_or("the mail server has not said where it listens")?.to_owned())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
     fn url(&self, role: Role) -> &str {
         let [orders, stock] = &self.urls;
-        match role {
-            Role::Placing => orders,
-            Role::Handling => stock,
-        }
-    }
-
-    fn slot(&mut self, role: Role) -> &mut Option<Process> {
-        match role {
-            Role::Placing => &mut self.placing,
-            Role::Handling => &mut self.handling,
-        }
+        if role == Role::Handling { stock } else { orders }
     }
 
     fn running(&mut self, role: Role) -> Result<&mut Process, Error> {
-        self.slot(role).as_mut().ok_or_else(|| format!("no {} process was started", role.name()).into())
+        self.processes.get_mut(&role).ok_or_else(|| format!("no {} process was started", role.name()).into())
     }
 }

@@ -1,4 +1,5 @@
-//! The orders service: places the orders of a file, each in one SQL transaction with its event.
+//! The orders service: places the orders of a file, each in one SQL transaction with its event and the
+//! job of its receipt. Another process works on those jobs: `receipts-worker`.
 //!
 //! Read `place.rs` first: it is what a service with an outbox looks like. `order.rs` decides what is
 //! an order, `store.rs` is the SQL.
@@ -24,7 +25,7 @@ use crate::place::{OrdersCtx, place_all};
 use crate::store::Store;
 
 #[derive(Parser)]
-#[command(about = "Places the orders of a file, each in one SQL transaction with its event")]
+#[command(about = "Places the orders of a file, each in one SQL transaction with its event and its receipt")]
 struct Args {
     /// Where the orders are kept, such as sqlite:orders.db or postgres://localhost/orders
     #[arg(long, env = "DATABASE_URL")]
@@ -46,7 +47,7 @@ struct Args {
     lease_seconds: u64,
 }
 
-/// The service. It consumes nothing, so it has no handlers.
+/// The service. This process of it consumes nothing, so it has no handlers here.
 struct Orders<D>(PhantomData<fn() -> D>);
 
 impl<D: Store> Service for Orders<D> {

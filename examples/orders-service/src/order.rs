@@ -1,7 +1,7 @@
 //! From a line of the orders file to an order, or to the reason why it is none: pure.
 use std::collections::HashMap;
 
-use orders_contract::orders::OrderCreated;
+use orders_contract::orders::{OrderCreated, SendReceipt};
 use serde::Deserialize;
 
 /// What is sold, and the price of one in cents.
@@ -10,11 +10,20 @@ pub(crate) type Prices = HashMap<String, u64>;
 /// The most of one thing that can be ordered at once.
 const LARGEST_QUANTITY: i64 = 100;
 
+/// An order that can be placed, and its receipt. The address is in the receipt alone: whoever hears of
+/// orders has no business with it.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) created: OrderCreated,
+    pub(crate) receipt: SendReceipt,
+}
+
 /// A line as customers send it. Fields that are not known are ignored.
 #[derive(Deserialize)]
 struct Line {
     order_id: String,
     customer_id: String,
+    email: String,
     region: String,
     sku: String,
     quantity: i64,
@@ -57,11 +66,16 @@ impl Rejection {
 }
 
 /// The order in `line`.
-pub(crate) fn check(line: &str, prices: &Prices) -> Result<OrderCreated, Rejection> {
+pub(crate) fn check(line: &str, prices: &Prices) -> Result<Order, Rejection> {
     let json: serde_json::Value = serde_json::from_str(line).map_err(Rejection::NotJson)?;
     let line = Line::deserialize(json).map_err(Rejection::BadField)?;
 
-    let named = [("order_id", &line.order_id), ("customer_id", &line.customer_id), ("region", &line.region)];
+    let named = [
+        ("order_id", &line.order_id),
+        ("customer_id", &line.customer_id),
+        ("email", &line.email),
+        ("region", &line.region),
+    ];
     if let Some((name, _)) = named.into_iter().find(|(_, value)| value.trim().is_empty()) {
         return Err(Rejection::EmptyField(name));
     }
@@ -77,8 +91,9 @@ pub(crate) fn check(line: &str, prices: &Prices) -> Result<OrderCreated, Rejecti
         return Err(Rejection::WrongTotal { found: line.total_cents, expected: total_cents });
     }
 
-    let Line { order_id, customer_id, region, sku, .. } = line;
-    Ok(OrderCreated { order_id, customer_id, region, sku, quantity, total_cents })
+    let Line { order_id, customer_id, email, region, sku, .. } = line;
+    let receipt = SendReceipt { order_id: order_id.clone(), email, total_cents };
+    Ok(Order { created: OrderCreated { order_id, customer_id, region, sku, quantity, total_cents }, receipt })
 }
 
 #[cfg(test)]
@@ -92,8 +107,8 @@ mod tests {
     /// A good order with one field changed.
     fn line(field: &str, value: serde_json::Value) -> String {
         let mut order = serde_json::json!({
-            "order_id": "o-1", "customer_id": "c-1", "region": "eu.west", "sku": "tea",
-            "quantity": 3, "currency": "EUR", "total_cents": 750, "note": "ring twice",
+            "order_id": "o-1", "customer_id": "c-1", "email": "c-1@example.com", "region": "eu.west",
+            "sku": "tea", "quantity": 3, "currency": "EUR", "total_cents": 750, "note": "ring twice",
         });
         order[field] = value;
         order.to_string()
@@ -102,8 +117,12 @@ mod tests {
     #[test]
     fn a_good_line_is_an_order() {
         let order = check(&line("region", "Île-de-France".into()), &prices()).unwrap();
-        assert_eq!((order.order_id.as_str(), order.quantity, order.total_cents), ("o-1", 3, 750));
-        assert_eq!(order.region, "Île-de-France");
+        let Order { created, receipt } = order;
+        assert_eq!((created.order_id.as_str(), created.quantity, created.total_cents), ("o-1", 3, 750));
+        assert_eq!(created.region, "Île-de-France");
+        let expected =
+            SendReceipt { order_id: "o-1".into(), email: "c-1@example.com".into(), total_cents: 750 };
+        assert_eq!(receipt, expected);
     }
 
     #[test]
@@ -115,7 +134,9 @@ mod tests {
             (line("customer_id", serde_json::Value::Null), "bad_field"),
             (line("quantity", "3".into()), "bad_field"),
             (line("quantity", 2.5.into()), "bad_field"),
+            (line("email", 7.into()), "bad_field"),
             (line("order_id", " ".into()), "empty_field"),
+            (line("email", "".into()), "empty_field"),
             (line("sku", "coffee".into()), "unknown_sku"),
             (line("quantity", 0.into()), "bad_quantity"),
             (line("quantity", (-3).into()), "bad_quantity"),

@@ -1,14 +1,14 @@
-//! Places the orders of a file: one line, one transaction, one event.
+//! Places the orders of a file: one line, one transaction, with its event and the job of its receipt.
 use std::error::Error;
 use std::time::Duration;
 
 use orders_contract::orders;
 use trellis_runtime::{Ctx, OutboxError, OutboxErrorKind};
 
-use crate::order::{self, Prices};
+use crate::order::{self, Order, Prices};
 use crate::store::Store;
 
-/// The context of this service: the events of its contract, and its database.
+/// The context of this service: the events and jobs of its contract, and its database.
 pub(crate) type OrdersCtx<D> = Ctx<orders::Contract, D>;
 
 /// Place all lines that no earlier run has placed, with a pause after each.
@@ -37,8 +37,9 @@ pub(crate) async fn place_all<D: Store>(
 
 /// Place the next line, or record why it is refused. False when no line is left.
 ///
-/// Everything is in one transaction: which line it is, the order, its event. Whenever the process
-/// is killed, either all of it is there or nothing, and the next start takes the same line again.
+/// Everything is in one transaction: which line it is, the order, its event, the job of its receipt.
+/// Whenever the process is killed, either all of it is there or nothing, and the next start takes the
+/// same line again.
 async fn place_next<D: Store>(
     ctx: &OrdersCtx<D>,
     lines: &[&str],
@@ -48,11 +49,12 @@ async fn place_next<D: Store>(
         let Some(number) = D::take_line(tx, lines.len()).await? else { return Ok(false) };
         let Some(line) = lines.get(number) else { return Ok(false) };
         match order::check(line, prices) {
-            Ok(order) if D::insert_order(tx, number, &order).await? => {
-                ctx.event.orders.created.enqueue(tx, order).await?;
+            Ok(Order { created, receipt }) if D::insert_order(tx, number, &created).await? => {
+                ctx.event.orders.created.enqueue(tx, created).await?;
+                ctx.job.orders.send_receipt.create(tx, receipt).await?;
             }
-            Ok(order) => {
-                let detail = format!("order {:?} exists", order.order_id);
+            Ok(Order { created, .. }) => {
+                let detail = format!("order {:?} exists", created.order_id);
                 D::insert_refusal(tx, number, "duplicate", &detail).await?;
             }
             Err(rejection) => {

@@ -1,6 +1,7 @@
-//! `prove kill`: SIGKILL of the placing or the handling process at random points, on both databases.
+//! `prove kill`: SIGKILL of the placing, the handling or the mailing process at random points, on both
+//! databases.
 //!
-//! Nothing is lost, no effect is doubled, no row is stuck beyond its lease.
+//! Nothing is lost, no effect is doubled, no row is stuck beyond its lease, no job is left behind.
 mod input;
 mod plan;
 mod run;
@@ -19,7 +20,7 @@ const KILLS_OF_A_SLICE: usize = 3;
 #[derive(Serialize)]
 struct Proof {
     name: &'static str,
-    /// Repeats the victims and the pauses before their kills.
+    /// Repeats the victims, the pauses before their kills, and the moods of the mail server.
     seed: u64,
     holds: bool,
     versions: Versions,
@@ -45,7 +46,7 @@ pub(crate) async fn prove(seed: u64, slice: bool) -> Result<bool, Error> {
     };
     for kind in [Kind::Sqlite, Kind::Postgres] {
         let plan = Plan::new(seed, kind, kills, slice);
-        let (nats_server, result) = run::run(kind, &binaries, &plan).await?;
+        let (nats_server, result) = run::run(kind, &binaries, &plan, seed).await?;
         proof.holds &= result.holds();
         proof.versions.nats_server = nats_server;
         proof.databases.push(result);

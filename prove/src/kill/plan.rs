@@ -38,7 +38,7 @@ impl Plan {
         let mut dice = StdRng::seed_from_u64(seed ^ u64::from(kind == Kind::Postgres));
         let late_percent = if slice { 0 } else { LATE_PERCENT };
         let mut kill = || {
-            let victim = if dice.random_bool(0.5) { Role::Placing } else { Role::Handling };
+            let victim = Role::SERVICES.choose(&mut dice).copied().unwrap_or(Role::Placing);
             let late = dice.random_ratio(late_percent, 100);
             let ms = if late { dice.random_range(LATE_MS) } else { dice.random_range(0..SOON_MS) };
             let pause = PAUSES_MS.choose(&mut dice).copied().unwrap_or_default();
@@ -66,11 +66,13 @@ mod tests {
     }
 
     #[test]
-    fn both_processes_are_victims_and_some_kills_are_late() {
+    fn all_services_are_victims_and_some_kills_are_late() {
         let plan = Plan::new(7, Kind::Sqlite, 1000, false);
-        let count = |is: fn(&&Kill) -> bool| plan.kills.iter().filter(is).count();
-        assert!((400..600).contains(&count(|kill| kill.victim == Role::Placing)));
-        assert!((120..280).contains(&count(|kill| kill.after.as_secs() >= 6)));
+        let count = |is: &dyn Fn(&&Kill) -> bool| plan.kills.iter().filter(is).count();
+        for role in Role::SERVICES {
+            assert!((250..420).contains(&count(&|kill| kill.victim == role)), "{role:?}");
+        }
+        assert!((120..280).contains(&count(&|kill| kill.after.as_secs() >= 6)));
     }
 
     #[test]

@@ -16,6 +16,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a lease may be over, with a process alive to see it, before its row counts as stuck: one
 /// poll (1 s), the start of that process, and the pauses of a slow machine.
 const OVERDUE_LIMIT: Duration = Duration::from_secs(4);
+/// The longest time for a mail: short, because there are many.
+const SLOWEST_MAIL: Duration = Duration::from_millis(10);
 /// How long nothing may happen before the books are read as they are.
 const STANDSTILL_LIMIT: Duration = Duration::from_secs(30);
 
@@ -35,11 +37,13 @@ pub(super) struct DatabaseResult {
     drain_limit_ms: u128,
     /// From then to the last event handled.
     handled_after_ms: u128,
+    /// From then to the last job of a receipt ended.
+    ended_after_ms: u128,
     books: Books,
     kills: Vec<KillResult>,
 }
 
-/// One kill, and how far both processes were then.
+/// One kill, and how far all processes were then.
 #[derive(Serialize)]
 struct KillResult {
     victim: &'static str,
@@ -50,6 +54,7 @@ struct KillResult {
     lines: u64,
     outbox: u64,
     handled: u64,
+    ended: u64,
 }
 
 impl DatabaseResult {
@@ -65,13 +70,15 @@ pub(super) async fn run(
     kind: Kind,
     binaries: &Binaries,
     plan: &Plan,
+    seed: u64,
 ) -> Result<(String, DatabaseResult), Error> {
     let started = Stopwatch::start();
     let rounds = input::rounds(ORDERS.lines().count(), plan.duration());
     let orders = input::orders(ORDERS, rounds);
     println!("{kind}: at most {} lines", orders.lines().count());
 
-    let mut stage = Stage::set_up(kind, binaries.clone(), (&orders, CATALOGUE), Settings::default())?;
+    let settings = Settings { slowest_mail: SLOWEST_MAIL, seed, ..Settings::default() };
+    let mut stage = Stage::set_up(kind, binaries.clone(), (&orders, CATALOGUE), settings)?;
     let nats_server = stage.nats_version();
     let outcome = Trial::run(&mut stage, plan, &orders).await;
     let outcome = outcome.map(|trial| trial.result(kind, &started));
@@ -90,6 +97,7 @@ struct Trial<'a> {
     longest_overdue: Duration,
     drained_after: Duration,
     handled_after: Duration,
+    ended_after: Duration,
     kills: Vec<KillResult>,
     version: String,
     books: Books,
@@ -97,7 +105,7 @@ struct Trial<'a> {
 
 impl<'a> Trial<'a> {
     async fn run(stage: &'a mut Stage, plan: &Plan, orders: &str) -> Result<Self, Error> {
-        for role in Role::BOTH {
+        for role in Role::ALL {
             stage.start(role)?;
             stage.wait_until_ready(role)?;
         }
@@ -110,6 +118,7 @@ impl<'a> Trial<'a> {
             longest_overdue: Duration::ZERO,
             drained_after: Duration::ZERO,
             handled_after: Duration::ZERO,
+            ended_after: Duration::ZERO,
             kills: Vec::new(),
             version,
             books: Books::default(),
@@ -121,7 +130,7 @@ impl<'a> Trial<'a> {
         let expected = trial.end_of_input(orders).await?;
         trial.finish(&expected).await?;
         trial.watch.close().await;
-        for role in Role::BOTH {
+        for role in Role::ALL.into_iter().rev() {
             trial.stage.stop(role)?;
         }
         trial.books = Books::balance(&expected, &trial.stage.read().await?);
@@ -133,18 +142,26 @@ impl<'a> Trial<'a> {
         let victim = kill.victim;
         self.stage.kill(victim)?;
         let counts = self.watch.counts().await?;
-        let (lines, Counts { outbox, handled, .. }) = (counts.lines(), counts);
+        let (lines, ended, Counts { outbox, handled, .. }) = (counts.lines(), counts.ended(), counts);
         self.stage.set_pause(kill.pause);
         self.stage.start(victim)?;
         if victim == Role::Placing {
             self.dispatching = Stopwatch::start();
         }
         let (after_ms, pause_ms) = (kill.after.as_millis(), kill.pause.as_millis());
-        self.kills.push(KillResult { victim: victim.name(), after_ms, pause_ms, lines, outbox, handled });
+        let victim_name = victim.name();
+        self.kills.push(KillResult {
+            victim: victim_name,
+            after_ms,
+            pause_ms,
+            lines,
+            outbox,
+            handled,
+            ended,
+        });
         println!(
-            "{:>3}/{all}: the {:<8} process was killed after {after_ms:>4} ms, with {lines:>5} lines done, {outbox:>3} rows in the outbox, {handled:>5} events handled",
+            "{:>3}/{all}: the {victim_name:<8} process was killed after {after_ms:>4} ms, with {lines:>5} lines done, {outbox:>3} rows in the outbox, {handled:>5} events handled, {ended:>5} jobs ended",
             self.kills.len(),
-            victim.name(),
         );
         Ok(())
     }
@@ -177,24 +194,27 @@ impl<'a> Trial<'a> {
         Expected::new(&orders, CATALOGUE)
     }
 
-    /// Wait until all is sent and handled.
+    /// Wait until all is sent and handled, and all jobs have ended.
     async fn finish(&mut self, expected: &Expected) -> Result<(), Error> {
+        let orders = expected.placed.len() as u64;
         let (mut before, mut standstill) = (Counts::default(), Stopwatch::start());
-        let (started, mut drained) = (Stopwatch::start(), None);
+        let (started, mut drained, mut handled) = (Stopwatch::start(), None, None);
         loop {
-            for role in Role::BOTH {
+            for role in Role::ALL {
                 self.stage.check(role)?;
             }
             self.look().await?;
             let counts = self.watch.counts().await?;
             drained = drained.or_else(|| (counts.outbox == 0).then(|| started.elapsed()));
+            handled = handled.or_else(|| (counts.handled >= orders).then(|| started.elapsed()));
             let at_a_standstill = standstill.elapsed() > STANDSTILL_LIMIT;
             if at_a_standstill {
                 eprintln!("nothing happens any more, but something is left to do: {counts:?}");
             }
             if counts.are_complete(expected) || at_a_standstill {
                 self.drained_after = drained.unwrap_or(STANDSTILL_LIMIT);
-                self.handled_after = started.elapsed();
+                self.ended_after = started.elapsed();
+                self.handled_after = handled.unwrap_or(self.ended_after);
                 return Ok(());
             }
             if counts != before {
@@ -217,6 +237,7 @@ impl<'a> Trial<'a> {
             drained_after_ms: self.drained_after.as_millis(),
             drain_limit_ms: (lease + OVERDUE_LIMIT).as_millis(),
             handled_after_ms: self.handled_after.as_millis(),
+            ended_after_ms: self.ended_after.as_millis(),
             books: self.books,
             kills: self.kills,
         }

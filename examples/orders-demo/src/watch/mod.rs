@@ -1,10 +1,14 @@
-//! How far both services are, read from their databases while they run.
+//! How far the services are, read from their databases and from the stream of jobs while they run.
+mod ends;
+
 use crate::database::Database;
+use crate::role::Role;
 use crate::seen::OUTBOX_ROWS;
-use crate::stage::{Role, Stage};
+use crate::stage::Stage;
+use crate::watch::ends::Ends;
 use crate::{Error, Expected};
 
-/// How far both services are.
+/// How far the services are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Orders placed.
@@ -15,6 +19,10 @@ pub struct Counts {
     pub outbox: u64,
     /// Orders with a reservation, or with a refusal for want of stock.
     pub handled: u64,
+    /// Receipts sent: their jobs are completed.
+    pub sent: u64,
+    /// Jobs of receipts that have ended without.
+    pub unsent: u64,
 }
 
 impl Counts {
@@ -23,39 +31,51 @@ impl Counts {
         self.placed + self.refused
     }
 
+    /// Jobs of receipts that have ended.
+    pub fn ended(&self) -> u64 {
+        self.sent + self.unsent
+    }
+
     /// Whether nothing is left to be done.
     pub fn are_complete(&self, expected: &Expected) -> bool {
+        let orders = expected.placed.len() as u64;
         self.lines() >= expected.lines as u64
             && self.outbox == 0
-            && self.handled >= expected.placed.len() as u64
+            && self.handled >= orders
+            && self.ended() >= orders
     }
 }
 
-/// Connections to both databases.
+/// Connections to both databases, and to the stream of jobs.
 #[derive(Debug)]
 pub struct Watch {
     orders: Database,
     stock: Database,
+    ends: Ends,
 }
 
 impl Watch {
-    /// Connect. Both services must have been ready once.
+    /// Connect. All services must have been ready once.
     ///
     /// # Errors
-    /// A database is not there.
+    /// A database or the stream is not there.
     pub async fn new(stage: &Stage) -> Result<Self, Error> {
         Ok(Self {
             orders: stage.database(Role::Placing).await?,
             stock: stage.database(Role::Handling).await?,
+            ends: Ends::listen(&stage.nats_url()).await?,
         })
     }
 
     /// How far they are now.
     ///
     /// # Errors
-    /// A database does not answer.
-    pub async fn counts(&self) -> Result<Counts, Error> {
+    /// A database or the server does not answer.
+    pub async fn counts(&mut self) -> Result<Counts, Error> {
+        let (sent, unsent) = self.ends.counts()?;
         Ok(Counts {
+            sent,
+            unsent,
             placed: self.orders.number("SELECT CAST(count(*) AS TEXT) FROM orders").await?,
             refused: self.orders.number("SELECT CAST(count(*) AS TEXT) FROM refusals").await?,
             outbox: self.orders.number(OUTBOX_ROWS).await?,
@@ -72,7 +92,8 @@ impl Watch {
     }
 
     /// Disconnect.
-    pub async fn close(&self) {
+    pub async fn close(&mut self) {
+        self.ends.close().await;
         self.orders.close().await;
         self.stock.close().await;
     }

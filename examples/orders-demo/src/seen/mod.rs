@@ -1,17 +1,18 @@
-//! What the databases and the stream say themselves.
-use std::time::Duration;
+//! What the databases, the streams and the mail server say themselves.
+mod jobs;
+mod mails;
+mod stream;
 
 use async_nats::jetstream;
-use async_nats::jetstream::consumer::{DeliverPolicy, pull::OrderedConfig};
-use futures_util::StreamExt;
 use trellis_runtime::wire::Environment;
+
+pub use jobs::Job;
+pub(crate) use jobs::{is_end, token};
+pub use mails::{Mail, Mails};
 
 use crate::Error;
 use crate::database::Database;
 use crate::expect::Order;
-
-/// How long the stream may take to deliver its next message.
-const NEXT_MESSAGE: Duration = Duration::from_secs(10);
 
 /// Everything that is in the books.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +27,12 @@ pub struct Seen {
     pub reservations: Vec<Reservation>,
     /// Rows of `stock`.
     pub stock: Vec<Shelf>,
+    /// The jobs in the stream of jobs.
+    pub jobs: Vec<Job>,
+    /// Rows of `receipts`.
+    pub receipts: Vec<Receipt>,
+    /// What the mail server has written down.
+    pub mails: Mails,
     /// Rows left in the outboxes of both services, dead ones among them.
     pub outbox_rows: u64,
     /// Messages in the stream of dead letters.
@@ -65,23 +72,44 @@ pub struct Shelf {
     pub remaining: u64,
 }
 
+/// A row of `receipts`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// Of which order.
+    pub order_id: String,
+    /// Which job sent it.
+    pub job_id: String,
+    /// Where to.
+    pub email: String,
+    /// What the order costs.
+    pub total_cents: u64,
+    /// The mail server's number of it.
+    pub mail: u64,
+}
+
 const ORDERS: &str = "SELECT CAST(line AS TEXT), order_id, customer_id, region, sku, CAST(quantity AS TEXT), CAST(total_cents AS TEXT) FROM orders ORDER BY line";
 const REFUSALS: &str = "SELECT CAST(line AS TEXT), reason FROM refusals ORDER BY line";
 const RESERVATIONS: &str = "SELECT order_id, sku, CAST(quantity AS TEXT), outcome FROM reservations";
 const STOCK: &str = "SELECT sku, CAST(delivered AS TEXT), CAST(remaining AS TEXT) FROM stock";
-pub(crate) const OUTBOX_ROWS: &str = "SELECT CAST(count(*) AS TEXT) FROM trellis_outbox";
+const RECEIPTS: &str =
+    "SELECT order_id, job_id, email, CAST(total_cents AS TEXT), CAST(mail AS TEXT) FROM receipts";
+// Rows of jobs that are in the stream stay a while, with what became of them.
+pub(crate) const OUTBOX_ROWS: &str =
+    "SELECT CAST(count(*) AS TEXT) FROM trellis_outbox WHERE state <> 'dispatched'";
 
 impl Seen {
     /// Read everything.
     ///
     /// # Errors
     /// A database or the server does not answer, or holds what the services cannot have written.
-    pub async fn read(orders: &Database, stock: &Database, nats: &str) -> Result<Self, Error> {
+    pub async fn read(orders: &Database, stock: &Database, nats: &str, mails: &str) -> Result<Self, Error> {
         let context = jetstream::new(async_nats::connect(nats).await?);
         let environment = Environment::NONE;
         let mut dead = context.get_stream(environment.dead_stream()).await?;
         let mut seen = Self {
             events: read_events(&context, &environment.event_stream()).await?,
+            jobs: jobs::read(&context, &environment.job_stream()).await?,
+            mails: mails::read(mails)?,
             dead_letters: dead.info().await?.state.messages,
             outbox_rows: orders.number(OUTBOX_ROWS).await? + stock.number(OUTBOX_ROWS).await?,
             ..Self::default()
@@ -101,23 +129,16 @@ impl Seen {
         for [sku, delivered, remaining] in stock.rows(STOCK).await? {
             seen.stock.push(Shelf { sku, delivered: delivered.parse()?, remaining: remaining.parse()? });
         }
+        for [order_id, job_id, email, total_cents, mail] in orders.rows(RECEIPTS).await? {
+            let (total_cents, mail) = (total_cents.parse()?, mail.parse()?);
+            seen.receipts.push(Receipt { order_id, job_id, email, total_cents, mail });
+        }
         Ok(seen)
     }
 }
 
 async fn read_events(context: &jetstream::Context, stream: &str) -> Result<Vec<Event>, Error> {
-    let mut stream = context.get_stream(stream).await?;
-    let count = stream.info().await?.state.messages;
-    let all = OrderedConfig { deliver_policy: DeliverPolicy::All, ..OrderedConfig::default() };
-    let mut messages = stream.create_consumer(all).await?.messages().await?;
-
-    let mut events = Vec::new();
-    for _ in 0..count {
-        let next = tokio::time::timeout(NEXT_MESSAGE, messages.next()).await;
-        let message =
-            next.map_err(|_| "the stream stopped half-way")?.ok_or("the stream ended half-way")??;
-        let order = serde_json::from_slice(&message.payload)?;
-        events.push(Event { subject: message.subject.to_string(), order });
-    }
-    Ok(events)
+    let event =
+        |(subject, body): (String, Vec<u8>)| Ok(Event { subject, order: serde_json::from_slice(&body)? });
+    stream::read(context, stream).await?.into_iter().map(event).collect()
 }

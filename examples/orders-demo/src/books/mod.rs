@@ -1,6 +1,10 @@
 //! The books: what must be and what is, by distinct order id. Pure.
+mod receipts;
+mod table;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 
 use crate::expect::{Expected, Order};
 use crate::seen::{Reservation, Seen};
@@ -27,9 +31,25 @@ pub struct Books {
     pub reserved: usize,
     /// Those of them for which not enough was left.
     pub out_of_stock: usize,
-    /// Expected order ids that are missing in the database, in the stream or in the reservations.
+    /// Distinct order ids in the jobs of receipts.
+    pub jobs: usize,
+    /// How often work on these jobs began.
+    pub tries: u64,
+    /// Jobs that are completed.
+    pub completed: usize,
+    /// Jobs that have failed, which they must where there is no such address.
+    pub failed: usize,
+    /// Jobs that have not ended, or have ended in any other way.
+    pub other_jobs: usize,
+    /// Distinct order ids in the receipts.
+    pub receipts: usize,
+    /// Mails that the mail server took.
+    pub mails: usize,
+    /// How often one of them came again: its job was tried again after the mail was taken.
+    pub repeats: usize,
+    /// Expected order ids that are missing in any of these places.
     pub lost: usize,
-    /// Order ids that are in the stream or in the reservations more than once.
+    /// Order ids that are in any of them more than once.
     pub doubled: usize,
     /// Events that entered the stream after a later one of the same customer.
     pub out_of_order: usize,
@@ -58,6 +78,7 @@ impl Books {
         books.compare_subjects(seen);
         books.compare_refusals(expected, seen);
         books.compare_stock(expected, seen);
+        books.compare_receipts(expected, seen);
         for (count, what) in [
             (books.out_of_order as u64, "events out of the order of their customer"),
             (books.outbox_rows, "rows left in the outbox"),
@@ -76,25 +97,33 @@ impl Books {
     }
 
     fn compare_ids(&mut self, expected: &Expected, seen: &Seen) {
-        let expected = count(expected.placed.iter().map(|order| &order.order_id));
+        let all = || expected.placed.iter().map(|order| order.order_id.as_str());
+        let (all, deliverable) = (ids(all()), ids(all().filter(|id| expected.is_deliverable(id))));
+        // Mails know the job that sent them, and only the job knows its order.
+        let jobs: HashMap<&str, &str> =
+            seen.jobs.iter().map(|job| (job.id.as_str(), job.order_id.as_str())).collect();
+        let mails = seen.mails.taken.iter().map(|mail| jobs.get(mail.key.as_str()).unwrap_or(&"of no job"));
         let places = [
-            ("the orders", count(seen.orders.iter().map(|(_, order)| &order.order_id))),
-            ("the stream", count(seen.events.iter().map(|event| &event.order.order_id))),
-            ("the reservations", count(seen.reservations.iter().map(|row| &row.order_id))),
+            ("the orders", &all, count(seen.orders.iter().map(|(_, order)| order.order_id.as_str()))),
+            ("the stream", &all, count(seen.events.iter().map(|event| event.order.order_id.as_str()))),
+            ("the reservations", &all, count(seen.reservations.iter().map(|row| row.order_id.as_str()))),
+            ("the jobs", &all, count(seen.jobs.iter().map(|job| job.order_id.as_str()))),
+            ("the receipts", &deliverable, count(seen.receipts.iter().map(|row| row.order_id.as_str()))),
+            ("the mails", &deliverable, count(mails.copied())),
         ];
         let (mut lost, mut doubled) = (BTreeSet::new(), BTreeSet::new());
-        for (place, found) in &places {
-            let missing = expected.keys().filter(|id| !found.contains_key(*id)).copied().collect();
+        for (place, expected, found) in &places {
+            let missing = expected.iter().filter(|id| !found.contains_key(*id)).copied().collect();
             let twice = found.iter().filter(|(_, count)| **count > 1).map(|(id, _)| *id).collect();
-            let strange = found.keys().filter(|id| !expected.contains_key(*id)).copied().collect();
+            let strange = found.keys().filter(|id| !expected.contains(*id)).copied().collect();
             self.report(&format!("missing in {place}"), &missing);
             self.report(&format!("more than once in {place}"), &twice);
-            self.report(&format!("in {place}, but not to be placed"), &strange);
+            self.report(&format!("in {place}, but not to be there"), &strange);
             lost.extend(missing);
             doubled.extend(twice);
         }
-        let [(_, orders), (_, events), (_, handled)] = &places;
-        (self.placed, self.events, self.handled) = (orders.len(), events.len(), handled.len());
+        [self.placed, self.events, self.handled, self.jobs, self.receipts, self.mails] =
+            places.map(|(_, _, found)| found.len());
         (self.lost, self.doubled) = (lost.len(), doubled.len());
     }
 
@@ -172,10 +201,14 @@ impl Books {
     }
 }
 
-fn count<'a>(ids: impl Iterator<Item = &'a String>) -> BTreeMap<&'a str, usize> {
+fn ids<'a>(ids: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    ids.collect()
+}
+
+fn count<'a>(ids: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
     let mut counts = BTreeMap::new();
     for id in ids {
-        *counts.entry(id.as_str()).or_default() += 1;
+        *counts.entry(id).or_default() += 1;
     }
     counts
 }
@@ -192,125 +225,4 @@ fn out_of_order(expected: &Expected, seen: &Seen) -> usize {
         *latest = *rank.max(latest);
     }
     count
-}
-
-/// The table.
-impl fmt::Display for Books {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut row = |what: &str, count: u64| writeln!(f, "  {what:<32} {count:>8}");
-        row("lines", self.lines as u64)?;
-        row("placed", self.placed as u64)?;
-        row("duplicates refused", self.duplicates_refused as u64)?;
-        row("rejected", self.rejected.values().sum::<usize>() as u64)?;
-        for (reason, count) in &self.rejected {
-            row(&format!("  {reason}"), *count as u64)?;
-        }
-        row("events in the stream", self.events as u64)?;
-        row("events handled", self.handled as u64)?;
-        row("  stock reserved", self.reserved as u64)?;
-        row("  not enough in stock", self.out_of_stock as u64)?;
-        row("lost", self.lost as u64)?;
-        row("doubled", self.doubled as u64)?;
-        row("out of order", self.out_of_order as u64)?;
-        row("rows left in the outbox", self.outbox_rows)?;
-        row("dead letters", self.dead_letters)?;
-        for problem in &self.problems {
-            writeln!(f, "  does not balance: {problem}")?;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::seen::{Event, Shelf};
-
-    const ORDERS: &str = r#"{"order_id":"a","customer_id":"c","region":"r","sku":"tea","quantity":2,"currency":"EUR","total_cents":4}
-{"order_id":"b","customer_id":"c","region":"r","sku":"tea","quantity":3,"currency":"EUR","total_cents":6}
-{"order_id":"a","customer_id":"d","region":"r","sku":"tea","quantity":1,"currency":"EUR","total_cents":2}
-{"order_id":"e","customer_id":"d","region":"r","sku":"cup","quantity":1,"currency":"EUR","total_cents":2}"#;
-    const CATALOGUE: &str = r#"[{"sku":"tea","price_cents":2,"stock":4}]"#;
-
-    /// Books that balance: two orders placed, one duplicate, one rejected, one out of stock.
-    fn good() -> (Expected, Seen) {
-        let expected = Expected::new(ORDERS, CATALOGUE).unwrap();
-        let event = |order: &Order| Event { subject: order.region.clone(), order: order.clone() };
-        let row = |order: &Order| Reservation {
-            order_id: order.order_id.clone(),
-            sku: order.sku.clone(),
-            quantity: order.quantity,
-            reserved: order.quantity == 2,
-        };
-        let seen = Seen {
-            orders: expected.placed.iter().cloned().enumerate().collect(),
-            refusals: vec![(2, "duplicate".into()), (3, "unknown_sku".into())],
-            events: expected.placed.iter().map(event).collect(),
-            reservations: expected.placed.iter().map(row).collect(),
-            stock: vec![Shelf { sku: "tea".into(), delivered: 4, remaining: 2 }],
-            outbox_rows: 0,
-            dead_letters: 0,
-        };
-        (expected, seen)
-    }
-
-    fn spoiled(spoil: impl FnOnce(&mut Seen)) -> Books {
-        let (expected, mut seen) = good();
-        spoil(&mut seen);
-        let books = Books::balance(&expected, &seen);
-        assert!(!books.are_balanced(), "{books}");
-        books
-    }
-
-    #[test]
-    fn what_is_right_balances() {
-        let (expected, seen) = good();
-        let books = Books::balance(&expected, &seen);
-        assert!(books.are_balanced(), "{books}");
-        assert_eq!((books.placed, books.events, books.handled), (2, 2, 2));
-        assert_eq!((books.reserved, books.out_of_stock, books.duplicates_refused), (1, 1, 1));
-        assert_eq!(books.rejected, BTreeMap::from([("unknown_sku".into(), 1)]));
-    }
-
-    #[test]
-    fn what_is_missing_is_lost_wherever_it_is_missing() {
-        for books in [
-            spoiled(|seen| drop(seen.orders.pop())),
-            spoiled(|seen| drop(seen.events.pop())),
-            spoiled(|seen| drop(seen.reservations.pop())),
-        ] {
-            assert_eq!((books.lost, books.doubled), (1, 0), "{books}");
-        }
-    }
-
-    #[test]
-    fn what_is_there_twice_is_doubled() {
-        let twice = spoiled(|seen| seen.events.push(seen.events[1].clone()));
-        assert_eq!((twice.lost, twice.doubled), (0, 1), "{twice}");
-        let twice = spoiled(|seen| seen.reservations.push(seen.reservations[1].clone()));
-        assert_eq!((twice.lost, twice.doubled), (0, 1), "{twice}");
-    }
-
-    #[test]
-    fn one_lost_and_one_doubled_do_not_cancel_out() {
-        let books = spoiled(|seen| seen.events[0] = seen.events[1].clone());
-        assert_eq!((books.lost, books.doubled), (1, 1), "{books}");
-    }
-
-    #[test]
-    fn everything_else_that_is_wrong_is_named() {
-        let says = |books: Books, text: &str| assert!(books.to_string().contains(text), "{books}");
-        says(spoiled(|seen| seen.events.reverse()), "1 events out of the order");
-        says(spoiled(|seen| seen.events[0].subject.push('x')), "1 regions are on 2 subjects");
-        says(spoiled(|seen| seen.events[0].order.total_cents = 5), "other content in the stream: a");
-        says(spoiled(|seen| seen.orders[0].1.region.push('x')), "other content in the orders: a");
-        says(spoiled(|seen| seen.refusals[0].1 = "not_json".into()), "not refused: line 3");
-        says(spoiled(|seen| drop(seen.refusals.pop())), "not refused: line 4");
-        says(spoiled(|seen| seen.stock[0].remaining = 1), "2 reserved and 1 left are not the 4");
-        says(spoiled(|seen| seen.stock[0].delivered = 5), "5 of \"tea\" were delivered");
-        says(spoiled(|seen| seen.reservations[1].quantity = 1), "refused although enough is left");
-        says(spoiled(|seen| seen.reservations[0].order_id = "z".into()), "not to be placed: z");
-        says(spoiled(|seen| seen.outbox_rows = 1), "1 rows left in the outbox");
-        says(spoiled(|seen| seen.dead_letters = 1), "1 dead letters");
-    }
 }

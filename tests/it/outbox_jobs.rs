@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::{self, Message};
+use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use trellis::{JobId, Outbox};
 use trellis_runtime::broker::{Ack, Broker, Destination, First, Outgoing, PublishError};
@@ -390,6 +391,40 @@ async fn what_is_not_found_is_asked_again<D: TestDb>() {
     );
     dispatcher.stop(SOON).await;
     assert_eq!(nats.count(STREAM).await, 2);
+}
+
+/// Another append on the same log is on its way through the replicas (error 10164): nothing is decided,
+/// and the row is sent again until something is.
+async fn an_undecided_append_is_sent_again<D: TestDb>() {
+    let (bed, nats) = (Bed::<D>::new(4).await, Nats::with_event_stream().await);
+    let outbox = SqlOutbox::builder(bed.pool.clone()).config(patient()).build().unwrap();
+    // A stream that is well and takes none of the subjects, so that the test can answer for it.
+    let config = jetstream::stream::Config {
+        name: STREAM.to_owned(),
+        subjects: vec!["elsewhere.>".to_owned()],
+        ..Default::default()
+    };
+    nats.context.create_stream(config).await.unwrap();
+    let mut appends = nats.client.subscribe("trellis.jobs.>").await.unwrap();
+    let client = nats.client.clone();
+    let server = tokio::spawn(async move {
+        for answered in 1..=6 {
+            let append = appends.next().await.unwrap();
+            let answer = match answered {
+                6 => r#"{"stream":"TRELLIS_JOBS","seq":1}"#,
+                _ => {
+                    r#"{"error":{"code":400,"err_code":10164,"description":"wrong last sequence"},"stream":"TRELLIS_JOBS","seq":0}"#
+                }
+            };
+            client.publish(append.reply.unwrap(), answer.into()).await.unwrap();
+        }
+    });
+    create(&outbox, "one", 1).await.unwrap();
+    let dispatcher = Dispatcher::start(&outbox, nats.broker());
+    assert_eq!(existing(&outcome(&outbox, "one").await), Some(false));
+    dispatcher.stop(SOON).await;
+    tokio::time::timeout(SOON, server).await.unwrap().unwrap();
+    assert_eq!((dispatcher.stats().dead, dispatcher.stats().rejected), (0, 0));
 }
 
 /// A missing stream of jobs holds up no event, and the jobs leave once it is made.
@@ -794,6 +829,7 @@ on_both_databases!(
     an_old_row_is_decided_by_what_its_log_tells,
     a_row_that_was_never_sent_does_not_grow_old,
     what_is_not_found_is_asked_again,
+    an_undecided_append_is_sent_again,
     a_missing_stream_of_jobs_holds_up_no_event,
     a_missing_stream_of_events_holds_up_no_job,
     a_stream_that_does_not_answer_holds_up_no_other,

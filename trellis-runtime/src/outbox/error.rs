@@ -48,9 +48,11 @@ pub enum OutboxError {
         limit: usize,
     },
     /// A row with this id and other content exists.
-    #[error("message id `{id}` is taken by other content (`{stored}`): one id names one message")]
+    #[error(
+        "id `{id}` is taken by other content (`{stored}`): one id names one message, or one job of a name"
+    )]
     DuplicateId {
-        /// The id.
+        /// The id that was chosen.
         id: String,
         /// Logical name of the stored row.
         stored: String,

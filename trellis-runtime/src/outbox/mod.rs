@@ -30,6 +30,7 @@ pub use tx::Tx;
 
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use append::{prepare_message, prepare_submission};
+pub(crate) use dispatcher::UNKNOWN;
 pub(crate) use prepare::{header_bytes, parse_rfc3339, rfc3339};
 pub(crate) use row::{
     Claim, ClaimedRow, Decision, Failure, Kind, MAX_SUBJECT_BYTES, NewRow, StoredRow, StoredSubmission,
@@ -151,9 +152,12 @@ impl<D: Database> SqlOutbox<D> {
         dead.map_err(|error| self.0.error(error))
     }
 
-    /// Send a dead row again, with all its attempts. False when no dead row has this id.
+    /// Send a dead row again, with all its attempts. False when no dead row has this id. That of a job
+    /// is `job:<name>:<job id>`.
     ///
-    /// A job whose outcome is unknown is created anew by it: make sure first that it did not run.
+    /// A job whose outcome is unknown is created anew by it: make sure first that it did not run. One
+    /// that is dead for another reason may still be given up again as unknown, once its first send is
+    /// longer ago than [`OutboxConfig::job_horizon`].
     ///
     /// # Errors
     /// The database failed.

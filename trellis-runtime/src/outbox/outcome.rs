@@ -49,7 +49,8 @@ pub enum SubmissionOutcome {
         /// Why.
         reason: Rejection,
     },
-    /// Its row was given up; [`SqlOutbox::redrive`](crate::SqlOutbox::redrive) starts it again.
+    /// Its row was given up. As a rule the job does not exist, but a send whose answer was lost may
+    /// have made it. [`SqlOutbox::redrive`](crate::SqlOutbox::redrive) starts the row again.
     #[non_exhaustive]
     Dead {
         /// Why, for people.

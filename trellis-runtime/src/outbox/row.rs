@@ -135,6 +135,8 @@ pub(crate) struct Failure {
     pub(crate) reason: String,
     /// Milliseconds until it is due again; `None` when it is dead.
     pub(crate) retry_in_ms: Option<i64>,
+    /// It has never been sent.
+    pub(crate) unsent: bool,
 }
 
 /// Headers as they are stored.

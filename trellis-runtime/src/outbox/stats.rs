@@ -61,7 +61,8 @@ impl OutboxStats {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeadRow {
-    /// Its id, for [`SqlOutbox::redrive`](crate::SqlOutbox::redrive).
+    /// Its id, for [`SqlOutbox::redrive`](crate::SqlOutbox::redrive): a message's id, or
+    /// `job:<name>:<job id>`.
     pub id: String,
     /// What it is and in which format.
     pub kind: String,

@@ -145,8 +145,14 @@ impl Store for Postgres {
         let ids: Vec<&str> = failures.iter().map(|failure| failure.id.as_str()).collect();
         let delays: Vec<i64> = failures.iter().map(|failure| failure.retry_in_ms.unwrap_or(-1)).collect();
         let reasons: Vec<&str> = failures.iter().map(|failure| failure.reason.as_str()).collect();
-        let query =
-            sqlx::query(statement(&sql.failed)).bind(ids).bind(delays).bind(reasons).bind(token).bind(offset);
+        let unsent: Vec<bool> = failures.iter().map(|failure| failure.unsent).collect();
+        let query = sqlx::query(statement(&sql.failed))
+            .bind(ids)
+            .bind(delays)
+            .bind(reasons)
+            .bind(token)
+            .bind(offset)
+            .bind(unsent);
         if keys.is_empty() {
             return Ok(query.execute(pool).await?.rows_affected());
         }

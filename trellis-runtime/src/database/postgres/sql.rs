@@ -5,7 +5,7 @@ use sqlx::{Pool, Postgres, Result, Transaction};
 
 use crate::database::open::begin;
 use crate::database::store::{stats, unknown_kinds};
-use crate::outbox::{DeadKey, Kind, OutboxConfig, Tables};
+use crate::outbox::{DeadKey, Kind, OutboxConfig, Tables, UNKNOWN};
 
 /// The statements of one outbox.
 pub(crate) struct Sql {
@@ -103,7 +103,7 @@ impl Sql {
                 "UPDATE {t} r SET state = 'dispatched', outcome = d.outcome, decided_at = {NOW} + $4, token = NULL, due_at = NULL, reason = NULL FROM unnest($1::text[], $2::text[]) AS d(id, outcome) WHERE r.id = d.id AND r.token = $3"
             )),
             failed: text(format!(
-                "UPDATE {t} r SET state = CASE WHEN f.delay < 0 THEN 'dead' ELSE 'failed' END, due_at = CASE WHEN f.delay < 0 THEN NULL ELSE {NOW} + $5 + f.delay END, attempts = r.attempts + 1, reason = f.reason, token = NULL FROM unnest($1::text[], $2::bigint[], $3::text[]) AS f(id, delay, reason) WHERE r.id = f.id AND r.token = $4"
+                "UPDATE {t} r SET state = CASE WHEN f.delay < 0 THEN 'dead' ELSE 'failed' END, due_at = CASE WHEN f.delay < 0 THEN NULL ELSE {NOW} + $5 + f.delay END, attempts = r.attempts + 1, reason = f.reason, token = NULL, first_sent_at = CASE WHEN f.unsent THEN NULL ELSE r.first_sent_at END FROM unnest($1::text[], $2::bigint[], $3::text[], $6::boolean[]) AS f(id, delay, reason, unsent) WHERE r.id = f.id AND r.token = $4"
             )),
             release: text(format!(
                 "UPDATE {t} SET state = 'pending', token = NULL, due_at = NULL, first_sent_at = CASE WHEN id = ANY($3) THEN NULL ELSE first_sent_at END WHERE id = ANY($1) AND token = $2"
@@ -124,7 +124,7 @@ impl Sql {
                 "SELECT id, kind, name, subject, order_key, attempts, coalesce(reason, '') FROM {t} WHERE state = 'dead' ORDER BY seq LIMIT $1"
             )),
             redrive: text(format!(
-                "UPDATE {t} SET state = 'pending', held = FALSE, attempts = 0, reason = NULL, first_sent_at = NULL WHERE id = $1 AND state = 'dead'"
+                "UPDATE {t} SET state = 'pending', held = FALSE, attempts = 0, reason = NULL, first_sent_at = CASE WHEN reason LIKE '{UNKNOWN}%' THEN NULL ELSE first_sent_at END WHERE id = $1 AND state = 'dead'"
             )),
             inbox_insert: text(format!(
                 "INSERT INTO {inbox} (consumer, root_id, handled_at) VALUES ($1, $2, {NOW} + $3) ON CONFLICT (consumer, root_id) DO NOTHING"

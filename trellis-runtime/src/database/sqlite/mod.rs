@@ -140,7 +140,7 @@ impl Store for Sqlite {
         keys: &[String],
         offset: i64,
     ) -> Result<u64> {
-        let failures: Vec<_> = failures.iter().map(|f| (&f.id, f.retry_in_ms, &f.reason)).collect();
+        let failures: Vec<_> = failures.iter().map(|f| (&f.id, f.retry_in_ms, &f.reason, f.unsent)).collect();
         let failures = serde_json::to_string(&failures).map_err(|error| sqlx::Error::Encode(error.into()))?;
         let query = sqlx::query(statement(&sql.failed)).bind(failures).bind(token).bind(offset);
         let (mut tx, ()) = begin(pool, ()).await?;

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use crate::database::store::{stats, unknown_kinds};
-use crate::outbox::{DeadKey, Kind, OutboxConfig, Tables};
+use crate::outbox::{DeadKey, Kind, OutboxConfig, Tables, UNKNOWN};
 
 /// The statements of one outbox.
 pub(crate) struct Sql {
@@ -88,7 +88,7 @@ impl Sql {
                 "UPDATE {t} SET state = 'dispatched', outcome = d.outcome, decided_at = {NOW} + ?3, token = NULL, due_at = NULL, reason = NULL FROM (SELECT value ->> 0 AS seq, value ->> 1 AS outcome FROM json_each(?1)) d WHERE {t}.seq = d.seq AND token = ?2"
             )),
             failed: text(format!(
-                "UPDATE {t} SET state = CASE WHEN f.delay IS NULL THEN 'dead' ELSE 'failed' END, due_at = {NOW} + ?3 + f.delay, attempts = attempts + 1, reason = f.reason, token = NULL FROM (SELECT value ->> 0 AS id, value ->> 1 AS delay, value ->> 2 AS reason FROM json_each(?1)) f WHERE {t}.id = f.id AND token = ?2"
+                "UPDATE {t} SET state = CASE WHEN f.delay IS NULL THEN 'dead' ELSE 'failed' END, due_at = {NOW} + ?3 + f.delay, attempts = attempts + 1, reason = f.reason, token = NULL, first_sent_at = CASE WHEN f.unsent THEN NULL ELSE first_sent_at END FROM (SELECT value ->> 0 AS id, value ->> 1 AS delay, value ->> 2 AS reason, value ->> 3 AS unsent FROM json_each(?1)) f WHERE {t}.id = f.id AND token = ?2"
             )),
             release: text(format!(
                 "UPDATE {t} SET state = 'pending', token = NULL, due_at = NULL, first_sent_at = CASE WHEN id IN (SELECT value FROM json_each(?3)) THEN NULL ELSE first_sent_at END WHERE id IN (SELECT value FROM json_each(?1)) AND token = ?2"
@@ -111,7 +111,7 @@ impl Sql {
                 "SELECT id, kind, name, subject, order_key, attempts, coalesce(reason, '') FROM {t} WHERE state = 'dead' ORDER BY seq LIMIT ?1"
             )),
             redrive: text(format!(
-                "UPDATE {t} SET state = 'pending', attempts = 0, reason = NULL, first_sent_at = NULL, held = EXISTS (SELECT 1 FROM {t} o WHERE o.order_key = {t}.order_key AND o.state IN ('leased', 'failed')) WHERE id = ?1 AND state = 'dead'"
+                "UPDATE {t} SET state = 'pending', attempts = 0, reason = NULL, first_sent_at = CASE WHEN reason LIKE '{UNKNOWN}%' THEN NULL ELSE first_sent_at END, held = EXISTS (SELECT 1 FROM {t} o WHERE o.order_key = {t}.order_key AND o.state IN ('leased', 'failed')) WHERE id = ?1 AND state = 'dead'"
             )),
             hold_others: text(format!(
                 "UPDATE {t} SET held = 1 WHERE order_key = (SELECT order_key FROM {t} WHERE id = ?1) AND state = 'pending' AND id <> ?1"

@@ -74,7 +74,7 @@ impl Outcome {
     }
 
     fn fail(&mut self, rows: Vec<Suspect>) {
-        self.failed.extend(rows.into_iter().map(|suspect| (suspect.at, suspect.reason)));
+        self.failed.extend(rows);
     }
 }
 

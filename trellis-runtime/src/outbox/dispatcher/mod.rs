@@ -27,6 +27,8 @@ use crate::outbox::row::Kind;
 use crate::outbox::shared::Shared;
 use lane::Task;
 
+pub(crate) use verdict::UNKNOWN;
+
 /// Pages under way at once: one claimed, one published, one settled.
 const LANES: usize = 3;
 /// How long lanes that were told to halt may finish the page they hold.

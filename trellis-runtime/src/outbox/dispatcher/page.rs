@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::broker::{Ack, Broker, First, Outgoing, PublishError};
 use crate::outbox::dispatcher::decide::{Own, Standing, Verdict, decide};
+use crate::outbox::dispatcher::verdict::UNKNOWN;
 use crate::outbox::job::{check_append, tree_filter};
 use crate::outbox::outcome::SubmissionOutcome;
 use crate::outbox::row::{ClaimedRow, Kind, check_subject, decode_headers};
@@ -53,7 +54,7 @@ impl PageRow {
     }
 }
 
-/// A row that failed without need to be guilty of it.
+/// A row that was not acknowledged.
 pub(crate) struct Suspect {
     /// Its place in the page.
     pub(crate) at: usize,
@@ -71,7 +72,7 @@ pub(crate) struct Outcome {
     /// Jobs of which is decided what became of them, and whether the broker had them before.
     pub(crate) decided: Vec<(usize, SubmissionOutcome, bool)>,
     /// The failure is the row's.
-    pub(crate) failed: Vec<(usize, String)>,
+    pub(crate) failed: Vec<Suspect>,
     /// Nothing more can be found out.
     pub(crate) lost: Vec<(usize, String)>,
     /// The failure is not the row's: no attempt is used.
@@ -99,7 +100,7 @@ impl Page {
         self.rows.get(at).map(|row| row.row.kind)
     }
 
-    /// Publish rows, or read what became of them; returns those that failed without being guilty.
+    /// Publish rows, or read what became of them; returns those that failed without need to be guilty.
     pub(super) async fn attempt(
         &self,
         broker: &Arc<dyn Broker>,
@@ -121,7 +122,7 @@ impl Page {
                     sending.push((suspect, row));
                     messages.push(message);
                 }
-                Err(reason) => outcome.failed.push((suspect.at, reason)),
+                Err(reason) => outcome.failed.push(Suspect { reason, ..suspect }),
             }
         }
         let mut suspects = Vec::new();
@@ -140,7 +141,7 @@ impl Page {
                     reading.push((suspect, row, Standing::Occupied));
                 }
                 (Err(PublishError::Refused(reason) | PublishError::Occupied(reason)), _) => {
-                    outcome.failed.push((at, reason));
+                    outcome.failed.push(Suspect { reason, ..suspect });
                 }
                 (Err(PublishError::NotSent(reason)), _) => suspects.push(Suspect { reason, ..suspect }),
                 (Err(PublishError::Unavailable(reason)), _) => {
@@ -204,7 +205,7 @@ impl Outcome {
             Verdict::Again(reason) => return Some(Suspect { reason, ..suspect }),
             Verdict::Unknown(why) => {
                 let ago = Duration::from_millis(row.row.sent_ago_ms.unsigned_abs());
-                let reason = format!("outcome unknown: it was first sent {}s ago, {why}", ago.as_secs());
+                let reason = format!("{UNKNOWN}: it was first sent {}s ago, {why}", ago.as_secs());
                 self.lost.push((suspect.at, reason));
             }
         }

@@ -8,7 +8,7 @@ use crate::causes::chain;
 use crate::database::{Database, Store};
 use crate::outbox::config::DeadKey;
 use crate::outbox::dispatcher::lane::Worker;
-use crate::outbox::dispatcher::page::{Outcome, Page, PageRow};
+use crate::outbox::dispatcher::page::{Outcome, Page, PageRow, Suspect};
 use crate::outbox::dispatcher::verdict::fail;
 use crate::outbox::outcome::SubmissionOutcome;
 use crate::outbox::row::{ClaimedRow, Decision};
@@ -48,9 +48,10 @@ impl<D: Database> Worker<D> {
         }
         let released = ids(&mut outcome.released.iter().map(|suspect| suspect.at));
         if !released.is_empty() {
-            // What was never sent was not sent for the first time either.
-            let first = |at: usize| row(at).is_some_and(|row| row.sent_ago_ms == 0);
-            let unsent = outcome.released.iter().filter(|suspect| !suspect.sent && first(suspect.at));
+            let unsent = outcome
+                .released
+                .iter()
+                .filter(|suspect| row(suspect.at).is_some_and(|row| is_unsent(row, suspect)));
             let unsent = ids(&mut unsent.map(|suspect| suspect.at));
             counters.released.fetch_add(released.len() as u64, Relaxed);
             self.settled("released", released.len(), || {
@@ -90,16 +91,18 @@ impl<D: Database> Worker<D> {
     }
 
     /// Put off what `failed`, and to death what has failed too often or is `lost`.
-    async fn settle_failed(&self, page: &Page, failed: &[(usize, String)], lost: &[(usize, String)]) {
+    async fn settle_failed(&self, page: &Page, failed: &[Suspect], lost: &[(usize, String)]) {
         let (config, jitter) = (&self.shared.config, &self.shared.ports.jitter);
         let mut failures = Vec::with_capacity(failed.len() + lost.len());
         let mut dead = Vec::new();
-        let again = failed.iter().map(|failed| (failed, true));
-        for ((at, reason), again) in again.chain(lost.iter().map(|lost| (lost, false))) {
-            let Some(PageRow { row, .. }) = page.rows.get(*at) else { continue };
+        let failed = failed.iter().map(|suspect| (suspect.at, &suspect.reason, Some(suspect)));
+        let lost = lost.iter().map(|(at, reason)| (*at, reason, None));
+        for (at, reason, suspect) in failed.chain(lost) {
+            let Some(PageRow { row, .. }) = page.rows.get(at) else { continue };
             let mut failure =
                 fail(config, row.id.clone(), row.attempts, reason, |longest| jitter.full(longest));
-            failure.retry_in_ms = failure.retry_in_ms.filter(|_| again);
+            failure.retry_in_ms = failure.retry_in_ms.filter(|_| suspect.is_some());
+            failure.unsent = suspect.is_some_and(|suspect| is_unsent(row, suspect));
             if failure.retry_in_ms.is_none() {
                 tracing::error!(
                     id = row.id,
@@ -174,6 +177,11 @@ impl<D: Database> Worker<D> {
             self.shared.wake.notify_one();
         }
     }
+}
+
+/// Whether the row was sent neither by this claim nor by an earlier one.
+fn is_unsent(row: &ClaimedRow, suspect: &Suspect) -> bool {
+    !suspect.sent && row.sent_ago_ms == 0
 }
 
 /// A mark that the database has refused, as long as it lives.

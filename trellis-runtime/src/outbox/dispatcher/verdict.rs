@@ -13,6 +13,9 @@ pub(crate) fn longest_backoff(config: &OutboxConfig, failures: u32) -> Duration 
     config.backoff_first.saturating_mul(1 << doublings).min(config.backoff_longest)
 }
 
+/// What the reason of a row begins with of which nobody can know what became of it.
+pub(crate) const UNKNOWN: &str = "outcome unknown";
+
 /// One more failure of a row that had failed `attempts` times.
 pub(crate) fn fail(
     config: &OutboxConfig,
@@ -24,7 +27,8 @@ pub(crate) fn fail(
     let failures = attempts.saturating_add(1);
     let retry_in_ms = (failures < config.max_attempts)
         .then(|| crate::ports::whole_ms(jitter(longest_backoff(config, failures))));
-    Failure { id, reason: reason.chars().take(MAX_REASON_CHARS).collect(), retry_in_ms }
+    let reason = reason.chars().take(MAX_REASON_CHARS).collect();
+    Failure { id, reason, retry_in_ms, unsent: false }
 }
 
 #[cfg(test)]

@@ -157,6 +157,7 @@ impl JobRefs for Nats {
     type Ref<J: Job> = JobRef<J>;
 
     fn job_ref<J: Job>(&self, id: JobId) -> JobRef<J> {
-        JobRef::new(self.0.log.clone(), &self.0.environment, id)
+        let Shared { log, environment, validators, .. } = &*self.0;
+        JobRef::new(log.clone(), environment, validators.clone(), id)
     }
 }

@@ -8,8 +8,13 @@ use crate::jobs::event::EventType;
 use crate::jobs::record::JobRecord;
 use crate::jobs::state::JobState;
 
+/// The longest delay that a handler can choose: servers count nanoseconds in 63 bits.
+const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Longest reason that is stored.
 const MAX_REASON_CHARS: usize = 2000;
+
+/// When a delivery comes back that is ahead of the log.
+const BEHIND: Duration = Duration::from_secs(1);
 
 /// What a delivered signal asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,8 +31,13 @@ pub(crate) enum Step {
 
 /// Decide on a delivery of the signal number `signal`; `now` by this process's wall clock.
 pub(crate) fn delivered(record: &JobRecord, signal: u64, now: SystemTime) -> Step {
-    // A later signal, of this run or of a newer one, has a delivery of its own.
-    if record.state.is_terminal() || signal < record.signal {
+    // Whoever was read lags behind whoever delivered.
+    if record.last < signal {
+        return Step::Later(BEHIND);
+    }
+    // A later signal, of this run or of a newer one, has a delivery of its own. One that the log did
+    // not accept, such as a second beginning, is none.
+    if record.state.is_terminal() || signal != record.signal {
         return Step::Done;
     }
     if record.deadline.is_some_and(|deadline| deadline <= now) {
@@ -36,7 +46,7 @@ pub(crate) fn delivered(record: &JobRecord, signal: u64, now: SystemTime) -> Ste
     }
     let wait = record.due_at.and_then(|due| due.duration_since(now).ok()).unwrap_or_default();
     if !wait.is_zero() {
-        return Step::Later(wait);
+        return Step::Later(until_deadline(wait, record.deadline, now));
     }
     if record.state == JobState::Active && record.tries >= record.max_tries {
         let reason = format!(
@@ -46,6 +56,12 @@ pub(crate) fn delivered(record: &JobRecord, signal: u64, now: SystemTime) -> Ste
         return Step::End(EventType::Dead, reason);
     }
     Step::Start
+}
+
+/// When the delivery of a job that waits for `delay` comes back: at its deadline, if that is sooner,
+/// for then the job ends.
+pub(crate) fn until_deadline(delay: Duration, deadline: Option<SystemTime>, now: SystemTime) -> Duration {
+    deadline.map_or(delay, |deadline| delay.min(deadline.duration_since(now).unwrap_or_default()))
 }
 
 /// How a try ended.
@@ -88,20 +104,20 @@ pub(crate) fn ended(
         result: None,
         again: None,
     };
-    let back = |error: String, delay| After {
+    let back = |error: String, delay: Duration| After {
         event: EventType::HandedBack,
         state: JobState::Pending,
         tries: tries.saturating_sub(1),
         error: Some(error),
         result: None,
-        again: Some(delay),
+        again: Some(delay.min(LONGEST_DELAY)),
     };
     let again = |error: String, delay: Duration| {
         if tries >= max_tries {
             let reason = format!("{tries} of {max_tries} tries are used up: {error}");
             return end(EventType::Dead, JobState::Dead, reason);
         }
-        After { again: Some(delay), ..end(EventType::Retry, JobState::Retry, error) }
+        After { again: Some(delay.min(LONGEST_DELAY)), ..end(EventType::Retry, JobState::Retry, error) }
     };
     let declared = || jitter(retry.delay_after(tries));
     Some(match ended {
@@ -167,6 +183,31 @@ mod tests {
     }
 
     #[test]
+    fn a_signal_that_the_log_did_not_accept_asks_for_nothing() {
+        for state in JobState::ALL {
+            let told = JobRecord { last: 9, ..record(state, 1) };
+            assert_eq!(delivered(&told, 8, NOW), Step::Done, "{state}: such as a second `created`");
+        }
+    }
+
+    /// A redrive is delivered while the log that is read still ends with what it follows.
+    #[test]
+    fn nothing_is_decided_on_a_log_that_lags_behind_the_signal() {
+        for state in JobState::ALL {
+            assert!(matches!(delivered(&record(state, 1), 8, NOW), Step::Later(_)), "{state}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_waits_beyond_its_deadline_comes_back_at_it() {
+        let (due, deadline) = (NOW + Duration::from_secs(60), NOW + Duration::from_secs(5));
+        let waits = JobRecord { due_at: Some(due), deadline: Some(deadline), ..record(JobState::Retry, 1) };
+        assert_eq!(delivered(&waits, 7, NOW), Step::Later(Duration::from_secs(5)));
+        let sooner = JobRecord { due_at: Some(NOW + Duration::from_secs(2)), ..waits };
+        assert_eq!(delivered(&sooner, 7, NOW), Step::Later(Duration::from_secs(2)));
+    }
+
+    #[test]
     fn a_crash_during_the_last_try_is_its_end() {
         assert_eq!(delivered(&record(JobState::Active, 2), 7, NOW), Step::Start);
         assert!(matches!(
@@ -224,6 +265,14 @@ mod tests {
             (stopped.event, stopped.tries, stopped.again),
             (EventType::HandedBack, 4, Some(Duration::ZERO))
         );
+    }
+
+    #[test]
+    fn no_delay_is_longer_than_servers_can_count() {
+        for then in [Then::RetryAfter(Duration::MAX), Then::Snooze(Duration::MAX)] {
+            let again = after(Ended::Failed("no".to_owned(), then), 1, Retry::new()).unwrap().again;
+            assert!(again.is_some_and(|delay| i64::try_from(delay.as_nanos()).is_ok()), "{again:?}");
+        }
     }
 
     #[test]

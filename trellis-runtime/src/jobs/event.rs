@@ -79,6 +79,11 @@ impl EventType {
         Self::ALL.into_iter().find(|event| event.token() == token)
     }
 
+    /// Whether a run begins with it.
+    pub(crate) fn opens(self) -> bool {
+        matches!(self, Self::Created | Self::Retried)
+    }
+
     /// Whether a worker is woken by it.
     pub(crate) fn is_signal(self) -> bool {
         matches!(self, Self::Created | Self::Retried | Self::Ready)

@@ -11,6 +11,8 @@ pub(crate) mod submission;
 pub(crate) mod upkeep;
 pub(crate) mod worker;
 
+use serde_json::value::RawValue;
+
 pub(crate) use consumer::Consumers;
 pub use event::{AdminAction, Context, Lineage, LogEntry, Trigger, TriggerKind, WaitEdge};
 pub use job_ref::{JobRef, JobRefError, JobSnapshot, Update, Updates};
@@ -22,8 +24,13 @@ pub use worker::{JobRetention, WorkerConfig};
 /// The last token of the subject that a job begins with.
 pub(crate) const CREATED: &str = event::EventType::Created.token();
 
-/// Whether the job whose log is `tree` was created with this JSON payload.
+/// Whether the job whose log is `tree` was created with this JSON payload, in whatever order its
+/// fields are written.
 pub(crate) fn same_payload(tree: &log::Tree, payload: &[u8]) -> bool {
-    let first = tree.0.first().and_then(|stored| event::Entry::decode(&stored.body).ok());
-    first.and_then(|entry| entry.payload).is_some_and(|stored| stored.get().as_bytes() == payload)
+    let Some(Ok(first)) = tree.0.first().map(|stored| event::Entry::decode(&stored.body)) else {
+        return false;
+    };
+    let stored = first.payload.unwrap_or(RawValue::NULL).get().as_bytes();
+    let value = |json| serde_json::from_slice::<serde_json::Value>(json).ok();
+    first.event_type.opens() && (stored == payload || value(stored) == value(payload))
 }

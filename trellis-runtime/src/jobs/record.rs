@@ -73,6 +73,7 @@ pub struct JobRecord {
 }
 
 /// The state after `event` in state `current`; `None` where the table has no row.
+#[expect(clippy::match_same_arms, reason = "one row for each event, as in the table")]
 pub(crate) fn transition(current: Option<JobState>, event: EventType, unstarted: bool) -> Option<JobState> {
     use EventType as E;
     use JobState::{
@@ -120,7 +121,8 @@ impl JobRecord {
         let current = record.as_ref().map(|record| record.state);
         let opens = current.is_none();
         let is_next = opens || entry.previous_state == current;
-        let belongs = record.as_ref().is_none_or(|record| record.id == entry.job_id);
+        let belongs =
+            record.as_ref().is_none_or(|record| record.id == entry.job_id && record.name == entry.job_type);
         let unstarted = entry.tries == 0 && record.as_ref().is_none_or(|record| record.tries == 0);
         let Some(next) = transition(current, entry.event_type, unstarted).filter(|_| is_next && belongs)
         else {
@@ -133,6 +135,11 @@ impl JobRecord {
         record.last = sequence;
         record.take(next, sequence, stored_at, entry);
         true
+    }
+
+    /// What an owner decides on.
+    pub(crate) fn decides(&self) -> (JobState, u32, Option<SystemTime>, [u64; 4]) {
+        (self.state, self.tries, self.due_at, [self.run, self.signal, self.fence, self.last])
     }
 
     fn open(sequence: u64, stored_at: SystemTime, entry: &Entry<'_>) -> Self {
@@ -171,6 +178,11 @@ impl JobRecord {
         let written = parse_rfc3339(&entry.timestamp).unwrap_or(stored_at);
         self.state = next;
         self.updated_at = written;
+        self.observe(entry);
+        if entry.event_type == EventType::Progress {
+            // It tells of the job, and decides nothing.
+            return;
+        }
         self.tries = entry.tries;
         let text =
             |text: &Option<std::borrow::Cow<'_, str>>| text.as_ref().map(|text| text.clone().into_owned());
@@ -188,22 +200,22 @@ impl JobRecord {
         if entry.event_type.is_signal() {
             self.signal = sequence;
         }
-        self.observe(entry);
         match entry.event_type {
             EventType::Started => {
                 self.started_at = Some(written);
                 self.instance = text(&entry.instance);
                 self.due_at = None;
                 self.fence = sequence;
+                // Of a try that never ended.
+                self.waiting_on.clear();
             }
             EventType::Retry | EventType::HandedBack => {
                 if let Some(error) = text(&entry.error) {
                     self.last_error = Some(error);
                 }
-                self.due_at = entry.delay_ms.map(|ms| stored_at + Duration::from_millis(ms));
+                self.due_at = entry.delay_ms.and_then(|ms| stored_at.checked_add(Duration::from_millis(ms)));
                 self.waiting_on.clear();
             }
-            EventType::Progress => {}
             EventType::Retried => {
                 self.run = sequence;
                 (self.result, self.started_at, self.completed_at) = (None, None, None);
@@ -213,7 +225,7 @@ impl JobRecord {
                 // The deadline of an earlier run would end this one at once.
                 self.deadline = entry.deadline.as_deref().and_then(parse_rfc3339);
             }
-            EventType::Created | EventType::Ready => {}
+            EventType::Created | EventType::Ready | EventType::Progress => {}
             EventType::Completed => {
                 self.result = entry.result.map(ToOwned::to_owned);
                 self.end(written);
@@ -240,6 +252,9 @@ impl JobRecord {
         self.logs.extend(entry.logs.iter().cloned());
         let surplus = self.logs.len().saturating_sub(MAX_LOGS);
         self.logs.drain(..surplus);
+        if entry.event_type != EventType::Progress {
+            return;
+        }
         for edge in &entry.waiting {
             self.waiting_on.retain(|known| known.id != edge.id);
             self.waiting_on.push(edge.clone());
@@ -253,3 +268,6 @@ impl JobRecord {
         self.waiting_on.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,7 +107,7 @@ pub(crate) fn prepare(
 }
 
 /// A time that calendars cannot write is no deadline anybody waits for.
-fn end_of(start: SystemTime, after: Duration) -> SystemTime {
+pub(crate) fn end_of(start: SystemTime, after: Duration) -> SystemTime {
     start.checked_add(after.min(Duration::from_secs(366 * 24 * 3600))).unwrap_or(start)
 }
 

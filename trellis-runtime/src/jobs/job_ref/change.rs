@@ -10,16 +10,19 @@ use crate::jobs::job_ref::{JobRef, JobRefError, JobSnapshot};
 use crate::jobs::log::{Append, AppendError};
 use crate::jobs::record::JobRecord;
 use crate::jobs::state::JobState;
+use crate::jobs::submission::end_of;
 use crate::outbox::rfc3339;
 
 /// How often a change is decided again because the log has moved on.
 const ROUNDS: usize = 32;
-/// How long one append may take.
+/// How long one read or append may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The wait before a read that failed is repeated.
+const AGAIN: Duration = Duration::from_millis(100);
 
 impl<J: Job> JobRef<J> {
-    /// Cancel the job. A handler at work is told at once, and dropped if it does not end within
-    /// its grace. Yields what the job is afterwards: cancelled, or what it had ended as before.
+    /// Cancel the job. A handler at work is told at once (within half its ack wait where the live message
+    /// is lost), and dropped if it does not end within its grace. Yields what the job is afterwards: cancelled, or what it had ended as before.
     ///
     /// Cancel safety: dropped, the job may or may not be cancelled.
     ///
@@ -47,8 +50,8 @@ impl<J: Job> JobRef<J> {
     pub async fn redrive(&self, reason: &str) -> Result<JobSnapshot<J>, JobRefError> {
         let declaration = J::DECLARATION;
         self.change(EventType::Retried, |record, now| {
-            self.check(record.state.can_be_redriven(), record.state, "redriven")?;
-            let deadline = declaration.deadline.and_then(|after| now.checked_add(after));
+            self.check(record.state.can_be_redriven(), record.state, "failed and dead jobs are redriven")?;
+            let deadline = declaration.deadline.map(|after| end_of(now, after));
             Ok(Some(Entry {
                 previous_state: Some(record.state),
                 max_tries: Some(declaration.retry.tries.max(1)),
@@ -70,7 +73,7 @@ impl<J: Job> JobRef<J> {
     /// It is not dead, there is no such job, or the server did not answer.
     pub async fn dismiss(&self, reason: &str) -> Result<JobSnapshot<J>, JobRefError> {
         self.change(EventType::Dismissed, |record, now| {
-            self.check(record.state == JobState::Dead, record.state, "dismissed")?;
+            self.check(record.state == JobState::Dead, record.state, "dead jobs are dismissed")?;
             Ok(Some(Entry {
                 previous_state: Some(record.state),
                 tries: record.tries,
@@ -81,15 +84,30 @@ impl<J: Job> JobRef<J> {
         .await
     }
 
-    fn check(&self, fits: bool, state: JobState, what: &'static str) -> Result<(), JobRefError> {
+    fn check(&self, fits: bool, state: JobState, only: &'static str) -> Result<(), JobRefError> {
         if fits {
             return Ok(());
         }
-        Err(JobRefError::WrongState { name: J::DECLARATION.name, id: self.id.clone(), state, what })
+        Err(JobRefError::WrongState { name: J::DECLARATION.name, id: self.id.clone(), state, only })
     }
 
     fn entry(record: &JobRecord, event: EventType, state: JobState, now: SystemTime) -> Entry<'_> {
         Entry::bare(&record.id, &record.service, &record.name, event, state, now)
+    }
+
+    /// The job, also when the connection is away for a moment.
+    async fn found(&self) -> Result<JobRecord, JobRefError> {
+        let clock = &self.log.ports.clock;
+        let began = clock.monotonic();
+        loop {
+            match self.record().await {
+                Ok(record) => return record.ok_or_else(|| self.not_found()),
+                Err(JobRefError::Unavailable { .. })
+                    if clock.monotonic().saturating_sub(began) < PATIENCE => {}
+                Err(error) => return Err(error),
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
     }
 
     /// Append what `decide` makes of the job, until nobody was faster.
@@ -98,7 +116,7 @@ impl<J: Job> JobRef<J> {
         event: EventType,
         decide: impl for<'r> Fn(&'r JobRecord, SystemTime) -> Result<Option<Entry<'r>>, JobRefError>,
     ) -> Result<JobSnapshot<J>, JobRefError> {
-        let mut record = self.record().await?.ok_or_else(|| self.not_found())?;
+        let mut record = self.found().await?;
         for _ in 0..ROUNDS {
             let now = self.log.ports.clock.now();
             let Some(entry) = decide(&record, now)? else { return Ok(JobSnapshot::new(record)) };

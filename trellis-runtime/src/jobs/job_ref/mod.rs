@@ -14,6 +14,7 @@ pub use updates::{Update, Updates};
 use crate::jobs::log::{JobLog, ReadError};
 use crate::jobs::record::JobRecord;
 use crate::jobs::state::JobState;
+use crate::validate::Validators;
 use crate::wire::Environment;
 
 /// A reference to one job of `J`. It outlives the job and the connection it was made on, and costs
@@ -23,6 +24,7 @@ pub struct JobRef<J> {
     id: JobId,
     tree: String,
     updates: String,
+    validators: Validators,
     job: PhantomData<fn() -> J>,
 }
 
@@ -55,7 +57,7 @@ pub enum JobRefError {
         state: Option<JobState>,
     },
     /// It is in a state that does not allow it.
-    #[error("job `{name}` with id `{id}` is {state}: only failed and dead jobs are {what}")]
+    #[error("job `{name}` with id `{id}` is {state}: only {only}")]
     WrongState {
         /// The declaration.
         name: &'static str,
@@ -63,8 +65,8 @@ pub enum JobRefError {
         id: JobId,
         /// Its state.
         state: JobState,
-        /// What cannot be done with it.
-        what: &'static str,
+        /// Which jobs it can be done with.
+        only: &'static str,
     },
     /// The server did not answer, or not in time. What was to be changed may have been.
     #[error("the server did not answer for job `{name}` with id `{id}`: {reason}")]
@@ -93,13 +95,14 @@ fn said(state: Option<JobState>) -> String {
 }
 
 impl<J: Job> JobRef<J> {
-    pub(crate) fn new(log: JobLog, environment: &Environment, id: JobId) -> Self {
+    pub(crate) fn new(log: JobLog, environment: &Environment, validators: Validators, id: JobId) -> Self {
         let declaration = J::DECLARATION;
         Self {
             log,
             tree: environment.job_tree(&declaration, &id),
             updates: format!("{}.{id}", environment.job_updates(&declaration)),
             id,
+            validators,
             job: PhantomData,
         }
     }
@@ -188,8 +191,9 @@ impl<J> Deref for JobSnapshot<J> {
 // By hand: derives would bound `J`.
 impl<J> Clone for JobRef<J> {
     fn clone(&self) -> Self {
-        let Self { log, id, tree, updates, job } = self;
-        Self { log: log.clone(), id: id.clone(), tree: tree.clone(), updates: updates.clone(), job: *job }
+        let Self { log, id, tree, updates, validators, job } = self;
+        let (log, id, validators) = (log.clone(), id.clone(), validators.clone());
+        Self { log, id, tree: tree.clone(), updates: updates.clone(), validators, job: *job }
     }
 }
 

@@ -19,6 +19,9 @@ const READS_OF_AN_END: u32 = 5;
 /// How long nothing may be heard before the log is read.
 const READ_EVERY: Duration = Duration::from_secs(5);
 
+/// How long the server may take to begin.
+const ANSWER: Duration = Duration::from_secs(5);
+
 /// One update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -34,7 +37,7 @@ pub struct Update<U> {
 /// The updates of one job, from the moment of asking until the job ends.
 pub struct Updates<J> {
     reference: JobRef<J>,
-    updates: Subscriber,
+    heard: Subscriber,
     entries: Subscriber,
     latest: (u32, u64),
     ended: bool,
@@ -62,13 +65,15 @@ impl<J: Job> JobRef<J> {
     pub async fn updates(&self) -> Result<Updates<J>, JobRefError> {
         let failed = |error: &(dyn std::error::Error + 'static)| self.unavailable(chain(error));
         let client = &self.log.client;
-        let updates = client.subscribe(self.updates.clone()).await.map_err(|error| failed(&error))?;
+        let heard = client.subscribe(self.updates.clone()).await.map_err(|error| failed(&error))?;
         let entries = client.subscribe(format!("{}.*", self.tree)).await.map_err(|error| failed(&error))?;
-        client.flush().await.map_err(|error| failed(&error))?;
+        let flushed = tokio::time::timeout(ANSWER, client.flush()).await;
+        let flushed = flushed.map_err(|_| self.unavailable("it does not answer".to_owned()))?;
+        flushed.map_err(|error| failed(&error))?;
         let state = self.record().await?.map(|record| record.state);
         Ok(Updates {
             reference: self.clone(),
-            updates,
+            heard,
             entries,
             latest: (0, 0),
             ended: state.is_some_and(crate::jobs::JobState::is_terminal),
@@ -88,11 +93,11 @@ impl<J: Job> Updates<J> {
         loop {
             let message = if self.ended {
                 // What is buffered was sent before the end.
-                futures_util::FutureExt::now_or_never(self.updates.next())??
+                futures_util::FutureExt::now_or_never(self.heard.next())??
             } else {
                 tokio::select! {
                     biased;
-                    message = self.updates.next() => message?,
+                    message = self.heard.next() => message?,
                     entry = self.entries.next() => {
                         self.hear(entry.as_ref().map(|entry| entry.subject.as_str())).await;
                         continue;
@@ -134,9 +139,12 @@ impl<J: Job> Updates<J> {
         let envelope: Envelope<'_> = serde_json::from_slice(body).ok()?;
         let Envelope { v, job_id, attempt, sequence, update } = envelope;
         let fits = v == crate::jobs::event::VERSION && job_id == self.reference.id.as_str();
-        if !fits || (attempt, sequence) <= self.latest {
+        if !fits || attempt == 0 || sequence == 0 || (attempt, sequence) <= self.latest {
             return None;
         }
+        let (declared, schema) = (J::DECLARATION, trellis::schema::input::<J::Update>);
+        let declared = (declared.contract, declared.name);
+        self.reference.validators.check(declared, schema, update.get().as_bytes()).ok()?;
         let update = serde_json::from_str(update.get()).ok()?;
         self.latest = (attempt, sequence);
         Some(Update { attempt, sequence, update })

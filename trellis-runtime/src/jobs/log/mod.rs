@@ -10,6 +10,8 @@ use async_nats::Client;
 use async_nats::jetstream::Context;
 
 pub(crate) use append::{Append, AppendError};
+#[cfg(test)]
+pub(crate) use read::Stored;
 pub(crate) use read::{ReadError, Tree};
 
 use crate::ports::Ports;

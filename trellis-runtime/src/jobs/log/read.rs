@@ -7,7 +7,7 @@ use async_nats::jetstream::stream::RawMessageErrorKind;
 use bytes::Bytes;
 
 use crate::causes::chain;
-use crate::jobs::event::{Entry, Unreadable};
+use crate::jobs::event::{Entry, EventType, Unreadable};
 use crate::jobs::log::JobLog;
 use crate::jobs::record::JobRecord;
 use crate::wire;
@@ -95,6 +95,18 @@ impl Tree {
     /// Sequence number of the last entry: what the next append expects.
     pub(crate) fn last(&self) -> u64 {
         self.0.last().map_or(0, |stored| stored.sequence)
+    }
+
+    /// Whether the tree without these entries before the one numbered `before` says the same of what
+    /// is to be done with the job.
+    pub(crate) fn can_lose(&self, events: &[EventType], before: u64) -> bool {
+        let loses = |stored: &&Stored| {
+            let token = stored.subject.rsplit('.').next().and_then(EventType::of_token);
+            stored.sequence < before && token.is_some_and(|event| events.contains(&event))
+        };
+        let rest = Self(self.0.iter().filter(|stored| !loses(stored)).cloned().collect());
+        let decides = |tree: &Self| tree.fold().ok().flatten().map(|record| record.decides());
+        rest.0.len() < self.0.len() && decides(&rest) == decides(self)
     }
 
     /// The fold. `None` when nothing in it opens a job; `Err` when a later version wrote in it.

@@ -47,7 +47,7 @@ impl Upkeep {
         };
         match log.append(&append, PATIENCE).await {
             Ok(_) => {
-                tracing::warn!(job = id, state = %record.state, "a job without a delivery was given one")
+                tracing::warn!(job = id, state = %record.state, "a job without a delivery was given one");
             }
             // Somebody works on it after all.
             Err(AppendError::Moved(_)) => {}

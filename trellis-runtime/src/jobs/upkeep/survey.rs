@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use async_nats::jetstream::consumer::pull::Config as PullConfig;
 use futures_util::StreamExt;
+use trellis::JobId;
 
 use crate::causes::chain;
 use crate::jobs::event::EventType;
@@ -112,6 +113,8 @@ impl Survey {
             return;
         }
         match event {
+            // No worker takes what no reference can name.
+            EventType::Created | EventType::Retried if JobId::new(id).is_err() => {}
             EventType::Created | EventType::Retried => {
                 if self.ended.remove(id).is_some() || event == EventType::Retried {
                     self.ended_count = self.ended_count.saturating_sub(1);
@@ -178,6 +181,13 @@ mod tests {
         assert_eq!(survey.open["b"], Open { state: JobState::Retry, first: 2, signal: 11 });
         assert_eq!(survey.ended.keys().collect::<Vec<_>>(), ["a"], "c ended just now");
         assert_eq!((survey.ended["a"].last, survey.ended_count, survey.last), (6, 2, 11));
+    }
+
+    #[test]
+    fn what_names_no_job_is_passed_over() {
+        let mut survey = Survey::default();
+        see(&mut survey, &[("a:b", "created", 1), ("ü", "created", 1), ("a", "created", 1)]);
+        assert_eq!(survey.open.keys().collect::<Vec<_>>(), ["a"]);
     }
 
     #[test]

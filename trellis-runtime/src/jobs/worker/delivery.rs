@@ -37,6 +37,8 @@ const NEWER: Duration = Duration::from_secs(30);
 /// A message of the queue's consumer.
 pub(crate) struct Signal {
     pub(crate) id: JobId,
+    /// The server has stored it as the first entry of its job, and no other.
+    pub(crate) is_first: bool,
     pub(crate) event: EventType,
     pub(crate) sequence: u64,
     pub(crate) deliveries: u64,
@@ -125,16 +127,17 @@ where
 
     /// What the log says of the job. A first delivery says it itself.
     async fn first_look(&self, signal: &Signal, live: &Arc<Live>) -> Result<JobRecord, Settlement> {
-        if signal.event == EventType::Created && signal.deliveries == 1 {
+        if signal.event == EventType::Created && signal.deliveries == 1 && signal.is_first {
+            live.expects(signal.sequence);
             match Entry::decode(&signal.body) {
                 Ok(entry) if entry.event_type == EventType::Created && entry.job_id == signal.id.as_str() => {
                     let mut record = None;
                     JobRecord::apply(&mut record, signal.sequence, signal.stored_at, &entry);
                     return record.ok_or(Settlement::Again(TROUBLE));
                 }
-                Ok(_) => return Err(self.bury(signal, live, "its first entry is of another job").await),
+                Ok(_) => return Err(self.bury(live, "its first entry is of another job").await),
                 Err(Unreadable::Newer(v)) => return Err(self.leave(v)),
-                Err(Unreadable::Broken(reason)) => return Err(self.bury(signal, live, &reason).await),
+                Err(Unreadable::Broken(reason)) => return Err(self.bury(live, &reason).await),
             }
         }
         let tree = match self.queue.log.tree(&live.tree).await {
@@ -150,13 +153,16 @@ where
             }
         };
         match tree.fold() {
-            Ok(Some(record)) => Ok(record),
+            Ok(Some(record)) => {
+                live.shorten(&tree, &record).await;
+                Ok(record)
+            }
             Ok(None) => {
                 live.expects(tree.last());
-                Err(self.bury(signal, live, "nothing in its log can be read").await)
+                Err(self.bury(live, "nothing in its log can be read").await)
             }
             Err(Unreadable::Newer(v)) => Err(self.leave(v)),
-            Err(Unreadable::Broken(reason)) => Err(self.bury(signal, live, &reason).await),
+            Err(Unreadable::Broken(reason)) => Err(self.bury(live, &reason).await),
         }
     }
 
@@ -166,10 +172,7 @@ where
     }
 
     /// A job that nobody can read is dead, with the reason.
-    async fn bury(&self, signal: &Signal, live: &Arc<Live>, reason: &str) -> Settlement {
-        if signal.deliveries == 1 {
-            live.expects(signal.sequence);
-        }
+    async fn bury(&self, live: &Arc<Live>, reason: &str) -> Settlement {
         let after = After {
             event: EventType::Dead,
             state: JobState::Dead,
@@ -185,20 +188,13 @@ where
     }
 
     async fn run_try(&self, record: &JobRecord, live: &Arc<Live>, interrupt: &CancellationToken) -> Try {
-        let Some(payload) = record.payload.as_deref() else {
-            let after = ended(
-                Ended::Unreadable("its log has no payload".to_owned()),
-                (record.tries, record.max_tries),
-                &self.queue.declaration.retry,
-                |delay| delay,
-            );
-            return match after {
-                Some(after) => self.conclude(live, after).await,
-                None => Try::Settled(Settlement::Silence),
-            };
-        };
+        // JSON's `null` is a payload like any other, and reads as none.
+        let payload = record.payload.as_deref().unwrap_or(RawValue::NULL);
         let end = match self.watch(record, payload, live, interrupt).await {
-            Ran::Ended(end) => end,
+            Ran::Ended(end) => {
+                live.is_over();
+                end
+            }
             Ran::NotBegun(AppendError::Moved(tree)) => return Try::Moved(*tree),
             Ran::NotBegun(error) => {
                 tracing::warn!(queue = %self.name, job = %live.id, ?error, "a try could not begin");
@@ -256,7 +252,7 @@ where
                 biased;
                 ran = &mut work => break match ran {
                     Ok(ran) => returned(ran, live.reason()),
-                    Err(panic) => Ran::Ended(Ended::Panicked(said(&*panic).to_owned())),
+                    Err(panic) => returned(Ran::Ended(Ended::Panicked(said(&*panic).to_owned())), live.reason()),
                 },
                 reason = live.cancelled_beyond(told) => {
                     told = Some(reason);
@@ -301,7 +297,8 @@ where
             match appended {
                 Ok(_) => {
                     self.tell(live, &after);
-                    return Try::Settled(after.again.map_or(Settlement::Acknowledge, Settlement::Again));
+                    let again = after.again.map(|delay| Settlement::Again(live.back_in(delay)));
+                    return Try::Settled(again.unwrap_or(Settlement::Acknowledge));
                 }
                 Err(AppendError::Moved(tree)) => match tree.fold() {
                     // Something was added that does not concern the owner.
@@ -336,7 +333,7 @@ where
                 tracing::error!(queue = %self.name, job = %live.id, tries = after.tries, event, reason, "a job ended without a result");
             }
             _ => {
-                tracing::debug!(queue = %self.name, job = %live.id, tries = after.tries, event, "a try ended")
+                tracing::debug!(queue = %self.name, job = %live.id, tries = after.tries, event, "a try ended");
             }
         }
     }

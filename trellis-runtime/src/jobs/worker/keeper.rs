@@ -9,6 +9,7 @@ use futures_util::stream::FuturesUnordered;
 use trellis::{Cancellation, JobId};
 
 use crate::jobs::event::EventType;
+use crate::jobs::state::JobState;
 use crate::jobs::worker::live::Live;
 
 /// When the log is asked after a cancellation was heard.
@@ -91,7 +92,12 @@ impl Drop for Kept<'_> {
 /// The live message of a cancellation can be lost; the log has it all the same.
 async fn look_for_cancellation(live: &Live) {
     let filter = format!("{}.{}", live.tree, EventType::Cancelled.token());
-    if let Ok(Some(_)) = live.queue.log.next(&filter, live.signal).await {
+    let log = &live.queue.log;
+    // An entry is not yet one that was accepted.
+    if let Ok(Some(_)) = log.next(&filter, live.signal).await
+        && let Ok(Some(tree)) = log.tree(&live.tree).await
+        && tree.fold().ok().flatten().is_some_and(|record| record.state == JobState::Cancelled)
+    {
         live.cancel(Cancellation::Job);
     }
 }

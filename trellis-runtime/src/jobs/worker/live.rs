@@ -16,17 +16,19 @@ use trellis::{
 };
 
 use crate::causes::chain;
-use crate::jobs::event::{Entry, EventType, LogEntry, WaitEdge};
-use crate::jobs::log::{Append, AppendError, JobLog};
+use crate::jobs::decide::until_deadline;
+use crate::jobs::event::{Entry, EventType};
+use crate::jobs::log::{Append, AppendError, JobLog, Tree};
 use crate::jobs::record::JobRecord;
 use crate::jobs::state::JobState;
+use crate::jobs::worker::notes::Notes;
 use crate::outbox::rfc3339;
 use crate::validate::Validators;
 
-/// Log lines that wait to be stored.
-const MAX_LINES: usize = 1000;
 /// Observations of one try that are kept, and how many more make them be trimmed.
 const KEPT_OBSERVATIONS: usize = 100;
+/// Entries of a job that make what is over be trimmed.
+const LONG: usize = 100;
 /// How long an append is sent again while its outcome is not known.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The same for observations, which are worth less.
@@ -80,16 +82,6 @@ struct Place {
     fence: u64,
     facts: Option<JobFacts>,
     observations: VecDeque<u64>,
-}
-
-/// What the handler has told and the log does not have yet.
-#[derive(Debug, Default)]
-pub(crate) struct Notes {
-    progress: Option<Progress>,
-    logs: Vec<LogEntry>,
-    left_out: usize,
-    waiting: Vec<WaitEdge>,
-    resumed: Vec<String>,
 }
 
 impl Live {
@@ -155,6 +147,7 @@ impl Live {
         let fence = self.append(&entry, PATIENCE.min(self.queue.ack_wait)).await?;
         let mut place = self.place();
         (place.last, place.fence, place.state, place.tries) = (fence, fence, JobState::Active, facts.tries);
+        self.over.store(false, Ordering::Release);
         self.begun.store(true, Ordering::Release);
         Ok(facts)
     }
@@ -172,19 +165,40 @@ impl Live {
         (error, result): (Option<&str>, Option<&RawValue>),
         delay: Option<Duration>,
     ) -> Result<u64, AppendError> {
-        self.over.store(true, Ordering::Release);
+        self.is_over();
         let mut entry = self.entry(event, state, tries);
         entry.error = error.map(Into::into);
         entry.result = result;
         entry.delay_ms = delay.map(ms);
         let notes = if self.begun.load(Ordering::Acquire) { self.take_notes() } else { Notes::default() };
         notes.write(&mut entry, || self.now());
-        let appended = self.append(&entry, PATIENCE).await;
-        match &appended {
-            Ok(sequence) => self.place().last = *sequence,
-            Err(_) => *self.notes() = notes,
+        let mut appended = self.append(&entry, PATIENCE).await;
+        let told = !notes.is_empty();
+        if appended.is_err() {
+            self.notes().put_back(notes);
+        }
+        if told && matches!(appended, Err(AppendError::Refused(_))) {
+            // Too much for one message: what was told goes before, or is left out.
+            self.store_notes().await;
+            self.take_notes();
+            Notes::default().write(&mut entry, || self.now());
+            appended = self.append(&entry, PATIENCE).await;
+        }
+        if let Ok(sequence) = &appended {
+            self.place().last = *sequence;
         }
         appended
+    }
+
+    /// The try has nothing more to tell.
+    pub(crate) fn is_over(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    /// When the delivery of a job that waits for `delay` comes back.
+    pub(crate) fn back_in(&self, delay: Duration) -> Duration {
+        let deadline = self.place().facts.as_ref().and_then(|facts| facts.deadline);
+        until_deadline(delay, deadline, self.queue.log.ports.clock.now())
     }
 
     /// Append what the handler has told since the last time, if anything.
@@ -200,15 +214,18 @@ impl Live {
             Ok(sequence) => {
                 let surplus = self.observed(sequence);
                 if let Some(before) = surplus {
-                    self.trim(before).await;
+                    self.trim(EventType::Progress, before).await;
                 }
             }
             Err(AppendError::Moved(tree)) => {
-                self.moved(&tree.fold().ok().flatten());
+                self.moved(tree.fold().ok().flatten().as_ref());
                 self.notes().put_back(notes);
             }
             Err(error) => {
                 tracing::warn!(job = %self.id, ?error, "what a job told could not be stored");
+                if matches!(error, AppendError::NotSent(_)) {
+                    self.notes().put_back(notes);
+                }
             }
         }
     }
@@ -224,23 +241,35 @@ impl Live {
         place.observations.front().copied()
     }
 
-    /// Remove observations before the one numbered `before`. The last entry of the tree stays, so
+    /// A job that comes back without using a try leaves two entries each time: what is long over goes,
+    /// so that the log of one that does so for days can still be read.
+    pub(crate) async fn shorten(&self, tree: &Tree, record: &JobRecord) {
+        const OVER: [EventType; 3] = [EventType::Started, EventType::HandedBack, EventType::Progress];
+        if tree.0.len() < LONG || !tree.can_lose(&OVER, record.fence) {
+            return;
+        }
+        for event in OVER {
+            self.trim(event, record.fence).await;
+        }
+    }
+
+    /// Remove such entries before the one numbered `before`. The last entry of the tree stays, so
     /// what the next append expects stays as well.
-    async fn trim(&self, before: u64) {
+    async fn trim(&self, event: EventType, before: u64) {
         let log = &self.queue.log;
-        let filter = format!("{}.{}", self.tree, EventType::Progress.token());
+        let filter = format!("{}.{}", self.tree, event.token());
         let trimmed = async {
             let stream = log.context.get_stream_no_info(&log.stream).await.map_err(|error| chain(&error))?;
             let purge = stream.purge().filter(filter).sequence(before);
             purge.await.map(drop).map_err(|error| chain(&error))
         };
         if let Err(error) = trimmed.await {
-            tracing::debug!(job = %self.id, error, "old observations of a job could not be removed");
+            tracing::debug!(job = %self.id, error, "old entries of a job could not be removed");
         }
     }
 
     /// The log went on without us: find out whether the job is still ours.
-    pub(crate) fn moved(&self, record: &Option<JobRecord>) {
+    pub(crate) fn moved(&self, record: Option<&JobRecord>) {
         let Some(record) = record else { return };
         match record.state {
             JobState::Active if record.fence == self.place().fence => self.place().last = record.last,
@@ -286,7 +315,7 @@ impl Live {
     }
 
     fn take_notes(&self) -> Notes {
-        std::mem::take(&mut *self.notes())
+        self.notes().take()
     }
 
     fn note(&self, note: impl FnOnce(&mut Notes)) {
@@ -364,7 +393,7 @@ impl Live {
             Ok(_) if !self.is_lost() => self.ours_at.store(ms(before), Ordering::Release),
             Ok(_) => {}
             Err(error) => {
-                tracing::debug!(job = %self.id, error = %chain(&error), "a delivery could not be renewed")
+                tracing::debug!(job = %self.id, error = %chain(&error), "a delivery could not be renewed");
             }
         }
     }
@@ -382,36 +411,8 @@ impl Live {
     }
 }
 
-impl Notes {
-    fn is_empty(&self) -> bool {
-        let Self { progress, logs, left_out, waiting, resumed } = self;
-        progress.is_none() && logs.is_empty() && *left_out == 0 && waiting.is_empty() && resumed.is_empty()
-    }
-
-    fn write(&self, entry: &mut Entry<'_>, now: impl Fn() -> String) {
-        entry.progress.clone_from(&self.progress);
-        entry.logs.clone_from(&self.logs);
-        if self.left_out > 0 {
-            let message = format!("{} lines were left out: too many at once", self.left_out);
-            entry.logs.push(LogEntry { timestamp: now(), level: trellis::LogLevel::Warn, message });
-        }
-        entry.waiting.clone_from(&self.waiting);
-        entry.resumed.clone_from(&self.resumed);
-    }
-
-    /// What could not be stored comes before what was told since.
-    fn put_back(&mut self, earlier: Self) {
-        let later = std::mem::replace(self, earlier);
-        self.progress = later.progress.or(self.progress.take());
-        self.logs.extend(later.logs);
-        self.left_out += later.left_out + self.logs.len().saturating_sub(MAX_LINES);
-        self.logs.truncate(MAX_LINES);
-        self.waiting.extend(later.waiting);
-        self.resumed.extend(later.resumed);
-    }
-}
-
 /// What travels to those who listen for updates.
+#[expect(clippy::struct_field_names, reason = "the names are those of the protocol")]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Update<'a> {
@@ -425,18 +426,12 @@ struct Update<'a> {
 
 impl Attempt for Live {
     fn progress(&self, progress: Progress) {
-        self.note(|notes| notes.progress = Some(progress));
+        self.note(|notes| notes.progress(progress));
     }
 
     fn log(&self, line: LogLine) {
         let timestamp = self.now();
-        self.note(|notes| {
-            if notes.logs.len() < MAX_LINES {
-                notes.logs.push(LogEntry { timestamp, level: line.level, message: line.message });
-            } else {
-                notes.left_out += 1;
-            }
-        });
+        self.note(|notes| notes.line(timestamp, line.level, &line.message));
     }
 
     fn update(&self, update: Vec<u8>) -> Boxed<'_, Result<(), UpdateError>> {
@@ -477,21 +472,13 @@ impl Attempt for Live {
     }
 
     fn waiting(&self, target: WaitTarget) -> String {
-        let id = self.queue.log.ports.ulid();
-        let edge = WaitEdge { id: id.clone(), target, started_at: self.now() };
-        self.note(|notes| notes.waiting.push(edge));
+        let (id, started_at) = (self.queue.log.ports.ulid(), self.now());
+        self.note(|notes| notes.waiting(id.clone(), target, started_at));
         id
     }
 
     fn resumed(&self, wait: String) {
-        self.note(|notes| {
-            // One that nobody has seen yet need not be told of at all.
-            let before = notes.waiting.len();
-            notes.waiting.retain(|edge| edge.id != wait);
-            if notes.waiting.len() == before {
-                notes.resumed.push(wait);
-            }
-        });
+        self.note(|notes| notes.resumed(&wait));
     }
 }
 

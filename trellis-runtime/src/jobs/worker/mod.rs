@@ -4,6 +4,7 @@ pub(crate) mod current;
 mod delivery;
 mod keeper;
 mod live;
+mod notes;
 mod pull;
 mod queue;
 mod route;

@@ -23,6 +23,7 @@ use crate::jobs::worker::pull::{EXPIRES, Heard, Pulls};
 use crate::jobs::worker::route::Run;
 use crate::nats::Nats;
 use crate::outbox::SqlOutbox;
+use crate::wire;
 
 /// Shortest and longest wait after pulling failed.
 const TROUBLE_FIRST: Duration = Duration::from_millis(100);
@@ -220,8 +221,13 @@ where
         let rest = message.subject.strip_prefix(&*self.queue.prefix)?.strip_prefix('.')?;
         let (id, token) = rest.split_once('.')?;
         let place = Place::parse(message.reply.as_deref()?)?;
+        let header = |name| message.headers.as_ref()?.get(name).map(async_nats::HeaderValue::as_str);
+        let tree = format!("{}.{id}.>", self.queue.prefix);
+        let is_first =
+            header(wire::EXPECTED_SEQUENCE) == Some("0") && header(wire::EXPECTED_SUBJECT) == Some(&*tree);
         Some(Signal {
             id: JobId::new(id).ok()?,
+            is_first,
             event: EventType::of_token(token).filter(|event| event.is_signal())?,
             sequence: place.sequence,
             deliveries: place.deliveries,

@@ -5,7 +5,6 @@
 mod case;
 mod commit;
 mod database;
-#[expect(dead_code, reason = "to be registered together with the contestant that it still lacks: ours")]
 mod jobs;
 mod latencies;
 mod message;
@@ -22,7 +21,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 
 use crate::case::Case;
-use crate::setting::Setting;
+use crate::setting::{Facts, Setting};
 
 /// What everything here may fail with: whatever it is, the benchmark ends and prints it.
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -46,6 +45,8 @@ enum Name {
     Relay,
     /// A transaction with one business row and one message
     Commit,
+    /// Jobs: enqueued, worked off, picked up, beside other job queues
+    Jobs,
 }
 
 impl Name {
@@ -53,6 +54,7 @@ impl Name {
         match self {
             Self::Relay => "relay",
             Self::Commit => "commit",
+            Self::Jobs => "jobs",
         }
     }
 }
@@ -71,15 +73,20 @@ async fn main() -> ExitCode {
 async fn run(args: Args) -> Result<()> {
     let names = if args.names.is_empty() { Name::value_variants() } else { &args.names };
     let setting = Setting::start(args.quick).await?;
-    let mut cases: Vec<Case> = Vec::new();
+    let (mut cases, mut peers): (Vec<Case>, Vec<(&str, String)>) = Default::default();
     for name in names {
         cases.extend(match name {
             Name::Relay => Box::pin(relay::run(&setting)).await?,
             Name::Commit => Box::pin(commit::run(&setting)).await?,
+            Name::Jobs => {
+                let outcome = Box::pin(jobs::run(&setting)).await?;
+                peers.extend(outcome.peers);
+                outcome.cases
+            }
         });
     }
     let names: Vec<&str> = names.iter().map(|name| name.text()).collect();
-    let facts = setting.facts().await?;
+    let facts = Facts { peers, ..setting.facts().await? };
     report::print(&facts, &cases);
     match &args.json {
         Some(file) => report::write_json(file, &names.join("+"), &facts, &cases),

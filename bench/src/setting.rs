@@ -41,6 +41,11 @@ impl Setting {
         if self.quick { 3 } else { 5 }
     }
 
+    /// Where the NATS server listens.
+    pub(crate) fn nats_url(&self) -> String {
+        self.nats.url()
+    }
+
     /// A connection as a service makes it.
     pub(crate) async fn client(&self) -> Result<async_nats::Client> {
         Ok(async_nats::connect(self.nats.url()).await?)

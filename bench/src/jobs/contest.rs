@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::case::{Case, rate};
+use crate::jobs::ours::Ours;
 use crate::jobs::peers::{NAMES, Peers};
 use crate::jobs::raw::Raw;
 use crate::jobs::{Backlog, Outcome, Queue, Sizes};
@@ -13,14 +14,16 @@ use crate::setting::Setting;
 /// count them in ways of their own, are beside.
 const IN_FLIGHT: [usize; 3] = [1, 16, 256];
 
-pub(crate) struct Contest<O> {
-    ours: O,
+pub(crate) struct Contest {
+    ours: Ours,
     raw: Raw,
     peers: Peers,
     enqueue: Case,
     process: [Case; IN_FLIGHT.len()],
     p50: Case,
     p99: Case,
+    /// Not beside the raw loop, but beside ours in an empty queue.
+    beside: Vec<Case>,
     about_peers: Vec<(&'static str, String)>,
 }
 
@@ -30,8 +33,8 @@ enum Who {
     Raw,
 }
 
-impl<O: Queue> Contest<O> {
-    pub(crate) fn new(ours: O, raw: Raw, peers: Peers) -> Self {
+impl Contest {
+    pub(crate) fn new(ours: Ours, raw: Raw, peers: Peers) -> Self {
         Self {
             ours,
             raw,
@@ -40,6 +43,7 @@ impl<O: Queue> Contest<O> {
             process: IN_FLIGHT.map(|many| Case::new(format!("jobs, process, {many} in flight"), "jobs/s")),
             p50: Case::new("jobs, idle pick-up, p50", "µs, less is better"),
             p99: Case::new("jobs, idle pick-up, p99", "µs, less is better"),
+            beside: Vec::new(),
             about_peers: Vec::new(),
         }
     }
@@ -62,9 +66,27 @@ impl<O: Queue> Contest<O> {
         Ok(())
     }
 
+    /// Once, for it takes long: the pick-up of a fresh job beside many that wait for a retry much
+    /// later, against the same in an empty queue.
+    pub(crate) async fn beside_delayed(&mut self, sizes: Sizes) -> Result<()> {
+        let Sizes { delayed, samples, .. } = sizes;
+        let empty = self.ours.pick_up(samples).await?;
+        let beside = self.ours.pick_up_beside(delayed, samples).await?;
+        for percent in [50, 99] {
+            let name = format!(
+                "jobs, pick-up beside {delayed} delayed retries, p{percent} (raw: ours in an empty queue)"
+            );
+            let mut case = Case::new(name, "µs, less is better");
+            case.ours.push(beside.percentile(percent));
+            case.raw.push(empty.percentile(percent));
+            self.beside.push(case);
+        }
+        Ok(())
+    }
+
     pub(crate) fn outcome(self) -> Outcome {
         let cases = std::iter::once(self.enqueue).chain(self.process).chain([self.p50, self.p99]);
-        Outcome { cases: cases.collect(), peers: self.about_peers }
+        Outcome { cases: cases.chain(self.beside).collect(), peers: self.about_peers }
     }
 
     async fn backlog(&mut self, who: Who, index: usize, in_flight: usize, jobs: u32) -> Result<()> {

@@ -1,6 +1,7 @@
 //! `bench jobs`: jobs enqueued, worked off from a backlog, and picked up by workers that wait.
 
 mod contest;
+mod ours;
 mod peers;
 mod raw;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use crate::Result;
 use crate::case::Case;
 use crate::jobs::contest::Contest;
+use crate::jobs::ours::Ours;
 use crate::jobs::peers::Peers;
 use crate::jobs::raw::Raw;
 use crate::latencies::Latencies;
@@ -44,6 +46,8 @@ pub(crate) struct Sizes {
     peers: u32,
     /// Jobs that find their workers waiting.
     samples: u32,
+    /// Jobs that wait for a retry much later, beside a fresh one.
+    delayed: u32,
 }
 
 /// The cases, and what is to be known of the peers in them.
@@ -53,16 +57,18 @@ pub(crate) struct Outcome {
 }
 
 /// All contestants, round by round, so that whatever the machine does meanwhile hits all alike.
-pub(crate) async fn run(setting: &Setting, ours: impl Queue) -> Result<Outcome> {
+pub(crate) async fn run(setting: &Setting) -> Result<Outcome> {
     let sizes = if setting.quick {
-        Sizes { one_by_one: 300, together: 4_000, peers: 4_000, samples: 100 }
+        Sizes { one_by_one: 300, together: 4_000, peers: 4_000, samples: 100, delayed: 5_000 }
     } else {
-        Sizes { one_by_one: 3_000, together: 30_000, peers: 20_000, samples: 300 }
+        Sizes { one_by_one: 3_000, together: 30_000, peers: 20_000, samples: 300, delayed: 100_000 }
     };
+    let ours = Ours::new(setting).await?;
     let mut contest = Contest::new(ours, Raw::new(setting).await?, Peers::build().await?);
     for round in 0..setting.rounds() {
         contest.round(setting, round, sizes).await?;
     }
+    contest.beside_delayed(sizes).await?;
     Ok(contest.outcome())
 }
 

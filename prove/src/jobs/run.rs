@@ -36,7 +36,7 @@ pub(super) async fn run(plan: &Plan) -> Result<Proof, Error> {
         moves.push(format!("{:?} after {} ms", one.what, one.after.as_millis()));
     }
     creating.await??;
-    revived += until_all_ended(&mut stage, plan.tasks.len()).await?;
+    revived += until_all_ended(&mut stage).await?;
     let books = Books::balance(&plan.tasks, &stage.entries().await?, &stage.effects().await?);
     for which in 0..2 {
         stage.stop(which)?;
@@ -109,19 +109,17 @@ async fn make(stage: &mut Stage, one: &Move) -> Result<(), Error> {
 }
 
 /// Wait until every job has ended, or nothing happens any more.
-async fn until_all_ended(stage: &mut Stage, jobs: usize) -> Result<usize, Error> {
+async fn until_all_ended(stage: &mut Stage) -> Result<usize, Error> {
     let (mut before, mut standstill, mut revived) = (0, Stopwatch::start(), 0);
     loop {
         revived += stage.revive()?;
-        let entries = stage.entries().await?;
-        let ended = entries.iter().filter(|entry| {
-            matches!(entry.token.as_str(), "completed" | "failed" | "dead" | "expired" | "cancelled")
-        });
-        if ended.count() >= jobs {
+        let messages = stage.messages().await?;
+        // Every signal is settled: then every job has ended, or it never will.
+        if stage.consumer().await? == (0, 0) {
             return Ok(revived);
         }
-        if entries.len() != before {
-            (before, standstill) = (entries.len(), Stopwatch::start());
+        if messages != before {
+            (before, standstill) = (messages, Stopwatch::start());
         }
         if standstill.elapsed() > STANDSTILL {
             eprintln!("nothing happens any more, but something is left to do");

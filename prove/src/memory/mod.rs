@@ -24,6 +24,8 @@ const FLAT_MIB: f64 = 10.0;
 const CREATING: usize = 256;
 /// Jobs that may wait for the worker, so that it is the worker's pace that counts.
 const BACKLOG: u64 = 2_000;
+/// Jobs between two lines of output.
+const TELL_EVERY: u64 = 10_000;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long nothing may happen.
 const STANDSTILL: Duration = Duration::from_secs(30);
@@ -60,12 +62,15 @@ pub(crate) async fn prove(slice: bool) -> Result<bool, Error> {
     run(&stage, &nats, 0..WARM_UP, |_| Ok(())).await?;
 
     let (warm, server_before_mib) = (rss::mib(worker)?, rss::mib(server)?);
-    let (mut lowest, mut highest) = (warm, warm);
+    let (mut lowest, mut highest, mut told) = (warm, warm, 0);
     let working = Stopwatch::start();
     run(&stage, &nats, WARM_UP..WARM_UP + jobs, |done| {
         let now = rss::mib(worker)?;
         (lowest, highest) = (lowest.min(now), highest.max(now));
-        println!("{done:>7} jobs: the worker has {now:.1} MiB, the server {:.1} MiB", rss::mib(server)?);
+        if done >= told + TELL_EVERY {
+            told = done;
+            println!("{done:>7} jobs: the worker has {now:.1} MiB, the server {:.1} MiB", rss::mib(server)?);
+        }
         Ok(())
     })
     .await?;

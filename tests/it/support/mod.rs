@@ -1,9 +1,12 @@
 //! What the tests share: servers, databases, a contract.
 pub mod contract;
 pub mod database;
+pub mod hand;
+pub mod log;
 pub mod nats;
 pub mod proxy;
 pub mod reader;
+pub mod tap;
 
 use std::future::Future;
 use std::time::Duration;

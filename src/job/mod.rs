@@ -9,7 +9,8 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 pub use active::{
-    ActiveJob, Attempt, Boxed, Cancellation, JobFacts, LogLevel, LogLine, Progress, UpdateError, WaitKind, WaitTarget,
+    ActiveJob, Attempt, Boxed, Cancellation, JobFacts, LogLevel, LogLine, Progress, UpdateError, WaitKind,
+    WaitTarget,
 };
 pub use id::{InvalidJobId, JobId};
 pub use submit::{Create, JobRefs, Submission, Submit};

@@ -35,7 +35,13 @@ pub(crate) struct Delivery {
 
 impl<C: Contract, D: Database> Ctx<C, D> {
     pub(crate) fn new(nats: Nats, outbox: SqlOutbox<D>, delivery: Option<Delivery>) -> Self {
-        Self { event: C::Events::default(), job: C::Jobs::default(), nats, outbox, delivery: delivery.map(Arc::new) }
+        Self {
+            event: C::Events::default(),
+            job: C::Jobs::default(),
+            nats,
+            outbox,
+            delivery: delivery.map(Arc::new),
+        }
     }
 
     /// Commit what `work` did and enqueued when it returns `Ok`; undo all of it when it returns

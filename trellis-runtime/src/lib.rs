@@ -36,16 +36,16 @@ pub use ctx::Ctx;
 pub use database::Database;
 pub use events::{GroupConfig, ProvisionError, StreamConfig};
 pub use host::{Health, Host, HostBuilder, StartError, StartErrorKind};
+pub use jobs::{
+    AdminAction, Context, JobRecord, JobRef, JobRefError, JobRetention, JobSnapshot, JobState, Lineage,
+    LogEntry, SubmissionError, Trigger, TriggerKind, Update, Updates, WaitEdge, WorkerConfig,
+};
+pub use nats::{CreateError, Nats};
 pub use outbox::{
     DeadKey, DeadRow, Dispatcher, DispatcherStats, InvalidOutboxConfig, InvalidTableName, Joined,
     MigrationArtifact, OutboxConfig, OutboxError, OutboxErrorKind, OutboxStats, Rejection, SqlOutbox,
     SqlOutboxBuilder, SubmissionOutcome, SubmissionState, Tables, Tx, Wake, migrate, migrate_tables,
     migrations,
 };
-pub use jobs::{
-    AdminAction, Context, JobRecord, JobRef, JobRefError, JobRetention, JobSnapshot, JobState, Lineage,
-    LogEntry, SubmissionError, Trigger, TriggerKind, Update, Updates, WaitEdge, WorkerConfig,
-};
-pub use nats::{CreateError, Nats};
 pub use trace::TraceContext;
 pub use validate::Invalid;

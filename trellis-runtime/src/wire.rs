@@ -127,7 +127,11 @@ impl Environment {
 
     /// Where the updates of all jobs of one declaration go, by id.
     pub fn job_updates(&self, job: &JobDeclaration) -> String {
-        self.subject(format_args!("trellis.job_updates.{}.{}", owner(job.contract), job.name.replace('.', "-")))
+        self.subject(format_args!(
+            "trellis.job_updates.{}.{}",
+            owner(job.contract),
+            job.name.replace('.', "-")
+        ))
     }
 
     /// An event's subject before its parameters.
@@ -264,7 +268,10 @@ mod tests {
         let job = trellis::JobDeclaration::new("acme.orders@v1", "orders.send_receipt");
         let id = trellis::JobId::new("01J-7").unwrap();
         let prod = Environment::new("prod").unwrap();
-        assert_eq!(Environment::NONE.job_tree(&job, &id), "trellis.jobs.acme-orders.orders-send_receipt.01J-7");
+        assert_eq!(
+            Environment::NONE.job_tree(&job, &id),
+            "trellis.jobs.acme-orders.orders-send_receipt.01J-7"
+        );
         assert_eq!(prod.job_queue(&job), "prod.trellis.jobs.acme-orders.orders-send_receipt");
         assert_eq!(prod.job_updates(&job), "prod.trellis.job_updates.acme-orders.orders-send_receipt");
         assert_eq!(prod.job_stream(), "PROD_TRELLIS_JOBS");

@@ -116,7 +116,9 @@ where
         let ctx = Ctx::new(self.nats.clone(), self.outbox.clone(), Some(delivery));
         let trace = trace_of(headers).unwrap_or_else(|| TraceContext::begin(&*self.ports().ids));
         let handler = (route.handle)(&self.service, &ctx, &self.outbox.0.validators, raw.clone());
-        let handler = AssertUnwindSafe(trace.scope(Origin::event(raw.id.as_str(), &raw.subject).scope(handler))).catch_unwind();
+        let handler =
+            AssertUnwindSafe(trace.scope(Origin::event(raw.id.as_str(), &raw.subject).scope(handler)))
+                .catch_unwind();
         if hold.is_lost() {
             return Ended::Interrupted;
         }

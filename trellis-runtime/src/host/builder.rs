@@ -222,12 +222,8 @@ where
             });
             tasks.spawn(runner.run(Binding::at(position), stop.clone(), interrupt.clone()));
         }
-        let workers = workers.start::<C, D>(
-            (&service, &nats, &self.outbox),
-            &doubt,
-            (&stop, &interrupt),
-            &mut tasks,
-        );
+        let workers =
+            workers.start::<C, D>((&service, &nats, &self.outbox), &doubt, (&stop, &interrupt), &mut tasks);
         let state = watch::Sender::new(None);
         let provisioned = state.subscribe();
         let mut supervisor = JoinSet::new();
@@ -292,7 +288,11 @@ impl<S: Service, C: Contract, D: Database> HostBuilder<S, C, D> {
                 return wrong(problem);
             }
             if wire::owner(job.contract) != wire::owner(C::ID) {
-                return wrong(&format!("the job belongs to `{}`, this is a host of `{}`", job.contract, C::ID));
+                return wrong(&format!(
+                    "the job belongs to `{}`, this is a host of `{}`",
+                    job.contract,
+                    C::ID
+                ));
             }
             if self.workers.iter().filter(|other| other.declaration.name == job.name).count() > 1 {
                 return wrong("it is mounted twice");

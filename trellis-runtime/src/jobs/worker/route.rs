@@ -2,6 +2,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use trellis::{ActiveJob, Job, Service, Then, Work};
 
@@ -43,14 +44,21 @@ async fn run<S: Work<J>, J: Job>(service: &S, ctx: &S::Ctx, live: &Arc<Live>, pa
 
 fn read<J: Job>(live: &Live, payload: &RawValue) -> Result<J::Payload, String> {
     let text = payload.get();
-    let mut json = serde_json::Deserializer::from_str(text);
-    let read = serde_path_to_error::deserialize(&mut json)
-        .map_err(|error| format!("payload at `{}`: {}", error.path(), error.inner()))?;
+    let read = serde_json::from_str(text).map_err(|error| said_with_path::<J::Payload>(text, &error))?;
     let declared = (J::DECLARATION.contract, J::DECLARATION.name);
     let checked =
         live.queue.validators.check(declared, trellis::schema::input::<J::Payload>, text.as_bytes());
     checked.map_err(|invalid| invalid.to_string())?;
     Ok(read)
+}
+
+/// Read again for the place of the fault: keeping track of it is slow.
+fn said_with_path<P: DeserializeOwned>(text: &str, error: &serde_json::Error) -> String {
+    let mut json = serde_json::Deserializer::from_str(text);
+    match serde_path_to_error::deserialize::<_, P>(&mut json) {
+        Err(error) => format!("payload at `{}`: {}", error.path(), error.inner()),
+        Ok(_) => format!("payload: {error}"),
+    }
 }
 
 fn write<J: Job>(live: &Live, result: &J::Result) -> Ended {

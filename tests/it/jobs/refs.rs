@@ -255,6 +255,23 @@ async fn a_waiting_job_is_cancelled() {
     host.stop().await;
 }
 
+/// B-36: also while all slots are taken; when one is free, nothing is started.
+#[tokio::test]
+async fn a_job_that_waits_for_a_slot_is_cancelled() {
+    let gate = Gate::new();
+    let stage = Stage::with(gated(&gate), WorkerConfig { concurrency: 1, ..quick() }).await;
+    let (first, second, third) = (stage.sum(1).await, stage.sum(2).await, stage.sum(3).await);
+    gate.came(1).await;
+    assert_eq!(second.cancel().await.unwrap().state, JobState::Cancelled);
+    gate.open(2);
+    assert_eq!(end(&first).await.state, JobState::Completed);
+    assert_eq!(end(&third).await.state, JobState::Completed);
+    gate.came(1).await;
+    assert_eq!(gate.more(), 0, "the second was not started");
+    assert_eq!(tokens(&stage.nats, second.id().as_str()).await, ["created", "cancelled"]);
+    stage.host.stop().await;
+}
+
 /// B-47, 53: handlers are told, whatever they make of it; their slot is free for the next job.
 #[tokio::test]
 async fn a_running_job_is_cancelled_and_its_slot_is_free() {

@@ -9,13 +9,16 @@ use sqlx::Sqlite;
 use testbed::nats::Options;
 use tokio::sync::mpsc;
 use trellis::{ActiveJob, Cancellation, HandlerError, JobError, On, Received, Service, Work};
+use trellis_runtime::ports::Ports;
+use trellis_runtime::wire::Environment;
 use trellis_runtime::{
-    CreateError, Ctx, Host, JobRecord, JobState, OutboxError, SubmissionError, TraceContext, TriggerKind,
+    CreateError, Ctx, Host, JobRecord, JobState, OutboxError, SqlOutbox, SubmissionError, TraceContext,
+    TriggerKind,
 };
 
 use crate::jobs::odd::{self, odd as jobs};
 use crate::jobs::stage::{Gate, Stage, end, now};
-use crate::support::hand::{Hand, JOB, SOON, Sum, number, tokens};
+use crate::support::hand::{Hand, JOB, SOON, Sum, number, quick, tokens};
 use crate::support::log::{log, worker};
 use crate::support::nats::{Nats, connect};
 use crate::support::tap::Tap;
@@ -381,6 +384,30 @@ async fn a_job_knows_what_it_comes_from() {
         assert_eq!(child.context.as_ref(), Some(&context), "one context for the whole chain");
     }
     host.stop().await;
+}
+
+/// Several environments share a server, and nothing else.
+#[tokio::test]
+async fn jobs_of_two_environments_do_not_meet() {
+    let stage = Stage::new(Hand::default()).await;
+    let blue = Environment::new("blue").unwrap();
+    let outbox = SqlOutbox::builder(stage.bed.pool.clone()).environment(blue.clone()).build().unwrap();
+    let hand = Hand::<Sqlite>::sum(|_, job| async move { Ok(job.payload.number + 100) });
+    let host = Host::builder(hand, outbox).client(connect(stage.nats.server.url()).await);
+    let host = host.work_with::<Sum>(quick()).start().await.unwrap();
+    let ctx = host.ctx();
+    let theirs = ctx.job.work.sum.create(&ctx.nats, number(1)).id("same").await.unwrap();
+    let ours = JOB.work.sum.create(&stage.ctx.nats, number(1)).id("same").await.unwrap();
+    assert_eq!(
+        (end(&theirs).await.result().unwrap(), end(&ours).await.result().unwrap()),
+        (Some(101), Some(1))
+    );
+    let alone = trellis_runtime::Nats::with(stage.nats.client.clone(), blue, Ports::default());
+    let from_outside = JOB.work.sum.create(&alone, number(2)).await.unwrap();
+    assert_eq!(end(&from_outside).await.result().unwrap(), Some(102));
+    assert_eq!((stage.nats.count("TRELLIS_JOBS").await, stage.nats.count("BLUE_TRELLIS_JOBS").await), (3, 6));
+    host.stop().await;
+    stage.host.stop().await;
 }
 
 /// What a handler creates is created whatever becomes of its own job.

@@ -14,9 +14,10 @@ use trellis_runtime::{JobRetention, JobState, OutboxError, StartError, WorkerCon
 use crate::jobs::odd::{self, odd as jobs};
 use crate::jobs::stage::{Gate, Stage, end, now};
 use crate::on_both_databases;
-use crate::support::hand::{Hand, JOB, SOON, Sum, WorkCtx, host, number, quick, tokens, work};
+use crate::support::hand::{Hand, JOB, SOON, Sum, WorkCtx, host, host_at, number, quick, tokens, work};
 use crate::support::log::{SUMS, append, append_first, created, ends, entry, log, worker};
 use crate::support::nats::Nats;
+use crate::support::tap::Tap;
 use crate::support::{Bed, TestDb, until};
 
 async fn a_job_completes_with_its_result<D: TestDb>() {
@@ -291,7 +292,7 @@ async fn a_delay_without_end_is_a_long_one() {
 async fn a_handler_of_several_ack_waits_runs_once() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
-    let long = Duration::from_millis(3200);
+    let long = Duration::from_millis(4500);
     let hand = Hand::sum(move |_, job| {
         counted.fetch_add(1, Ordering::Relaxed);
         async move {
@@ -302,7 +303,7 @@ async fn a_handler_of_several_ack_waits_runs_once() {
             Ok(job.facts.deliveries)
         }
     });
-    let config = WorkerConfig { ack_wait: Duration::from_secs(1), ..quick() };
+    let config = WorkerConfig { ack_wait: Duration::from_secs(2), ..quick() };
     let stage = Stage::with(hand, config.clone()).await;
     // Somebody to whom it could be redelivered.
     let other = stage.another(Hand::default(), config).await;
@@ -399,6 +400,39 @@ async fn a_deadline_during_a_try_ends_it() {
     host.stop().await;
 }
 
+/// A handler that goes on after its time gets none from a stop: its job ends as it would have, and soon.
+#[tokio::test]
+async fn a_stop_does_not_prolong_a_try_that_is_over() {
+    let (bed, nats) = (Bed::<Sqlite>::new(2).await, Nats::start().await);
+    let (told, passes) = (Gate::new(), Gate::new());
+    let (tell, waits) = (told.clone(), passes.clone());
+    let hand = Hand::timed(move |_, job| {
+        let (tell, waits) = (tell.clone(), waits.clone());
+        async move {
+            job.cancelled().await;
+            tell.open(1);
+            waits.pass().await;
+            Ok(1)
+        }
+    });
+    let config = WorkerConfig { cancel_grace: Duration::from_secs(1), ..quick() };
+    let host = host(&bed, &nats, &hand).await.work_with::<work::Timed>(config).start().await.unwrap();
+    let ctx = host.ctx();
+    let expires = ctx.job.work.timed.create(&ctx.nats, number(1)).await.unwrap();
+    until("it runs", SOON, || async { now(&expires).await.state == JobState::Active }).await;
+    told.pass().await;
+    let cancelled = ctx.job.work.timed.create(&ctx.nats, number(2)).await.unwrap();
+    until("it runs", SOON, || async { now(&cancelled).await.state == JobState::Active }).await;
+    cancelled.cancel().await.unwrap();
+    told.pass().await;
+    // Its time-out would be half a minute.
+    tokio::time::timeout(Duration::from_secs(10), host.stop()).await.unwrap();
+    assert_eq!(now(&cancelled).await.state, JobState::Cancelled);
+    let expired = now(&expires).await;
+    assert_eq!((expired.state, expired.tries), (JobState::Expired, 1));
+    assert_eq!(expired.last_error.as_deref(), Some("the deadline passed during a try"));
+}
+
 /// It does not wait for the next try, which would come later.
 #[tokio::test]
 async fn a_deadline_between_two_tries_ends_the_job() {
@@ -452,6 +486,7 @@ async fn undecodable_work_is_dead_with_its_reason() {
 
     // It can be redriven like any other, and is as undecodable as before.
     let again = stage.by_id("shape");
+    assert!(now(&again).await.payload().is_err());
     assert_eq!(again.redrive("try again").await.unwrap().state, JobState::Pending);
     assert_eq!(end(&again).await.state, JobState::Dead);
     stage.host.stop().await;
@@ -652,6 +687,62 @@ async fn concurrency_is_a_limit_that_is_used() {
         gate.came(7 - slots).await;
         stage.host.stop().await;
     }
+}
+
+/// 46: a signal is acknowledged after its job's end is known to be stored, and not before.
+#[tokio::test]
+async fn an_end_is_confirmed_before_its_signal_is_acknowledged() {
+    let gate = Gate::new();
+    let (passes, calls) = (gate.clone(), Arc::new(AtomicU32::new(0)));
+    let counted = Arc::clone(&calls);
+    let hand = Hand::sum(move |_, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        let gate = passes.clone();
+        async move {
+            gate.pass().await;
+            Ok(1)
+        }
+    });
+    let stage = Stage::idle().await;
+    let tap = Tap::start(&stage.nats.server.url()).await;
+    let config = WorkerConfig { ack_wait: Duration::from_secs(30), ..quick() };
+    let host = host_at(&stage.bed, &tap.url, &hand).await.work_with::<Sum>(config).start().await.unwrap();
+    let job = stage.sum(1).await;
+    gate.came(1).await;
+    // From here on the worker hears nothing: its end is stored, and it cannot know.
+    tap.mute();
+    gate.open(1);
+    assert_eq!(end(&job).await.state, JobState::Completed);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(worker(&stage.nats).await.num_ack_pending, 1);
+    tap.cut();
+    tap.mend();
+    // It asks again, and finds its own entry.
+    until("the signal is settled", SOON, || async { worker(&stage.nats).await.num_ack_pending == 0 }).await;
+    assert_eq!(worker(&stage.nats).await.num_redelivered, 0);
+    assert_eq!(tokens(&stage.nats, job.id().as_str()).await, ["created", "started", "completed"]);
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    host.stop().await;
+}
+
+/// As many as may wait at a server's default, and more: others are worked on all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiting_retries_do_not_stop_the_queue() {
+    let hand = Hand::sum(|_, job| async move {
+        if job.payload.number == 0 {
+            Ok(7)
+        } else {
+            Err(JobError::retry_after(Duration::from_secs(600), "later"))
+        }
+    });
+    let stage = Stage::with(hand, WorkerConfig { concurrency: 64, ..quick() }).await;
+    let creates = futures_util::stream::iter(1..=1100).map(|of| stage.sum(of)).buffer_unordered(64);
+    creates.for_each(|_| async {}).await;
+    let waiting = || async { worker(&stage.nats).await.num_pending == 0 };
+    until("all wait for their next try", Duration::from_secs(60), waiting).await;
+    assert_eq!(end(&stage.sum(0).await).await.result().unwrap(), Some(7));
+    assert!(worker(&stage.nats).await.num_ack_pending >= 1100);
+    stage.host.stop().await;
 }
 
 /// 42: before anything is asked of the server, in words that say what is right.

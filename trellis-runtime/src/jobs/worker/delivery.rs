@@ -243,6 +243,7 @@ where
         let now = self.queue.log.ports.clock.now();
         let mut deadline = pin!(OptionFuture::from(left(record.deadline, now).map(tokio::time::sleep)));
         let mut grace = pin!(OptionFuture::from(None::<tokio::time::Sleep>));
+        let mut graced = Cancellation::Job;
         let mut storing = None;
         let (mut told, mut deadline_is_over) = (None, record.deadline.is_none());
         let mut rest = pin!(tokio::time::sleep(Duration::ZERO));
@@ -258,15 +259,17 @@ where
                     told = Some(reason);
                     match reason {
                         Cancellation::LeaseLost => break Ran::Ended(Ended::Cancelled(reason)),
-                        // The service's own time-out is the grace.
-                        Cancellation::Shutdown => grace.set(OptionFuture::from(None)),
-                        _ => grace.set(OptionFuture::from(Some(tokio::time::sleep(self.config.cancel_grace)))),
+                        // The service's own time-out is the grace, unless there is another one already.
+                        Cancellation::Shutdown => {}
+                        _ => {
+                            graced = reason;
+                            grace.set(OptionFuture::from(Some(tokio::time::sleep(self.config.cancel_grace))));
+                        }
                     }
                 }
                 Some(()) = &mut grace => {
-                    let reason = told.unwrap_or(Cancellation::Job);
-                    tracing::warn!(queue = %self.name, job = %live.id, ?reason, "a handler did not end in time and was dropped");
-                    break Ran::Ended(Ended::Cancelled(reason));
+                    tracing::warn!(queue = %self.name, job = %live.id, reason = ?graced, "a handler did not end in time and was dropped");
+                    break Ran::Ended(Ended::Cancelled(graced));
                 }
                 _ = &mut deadline, if !deadline_is_over => {
                     deadline_is_over = true;

@@ -71,7 +71,9 @@ impl Keeper {
                 if live.is_lost() {
                     live.cancel(Cancellation::LeaseLost);
                 } else if live.held_for() >= ack_wait / 4 {
-                    renewals.push(async { tokio::join!(live.renew(), look_for_cancellation(live)) });
+                    // Neither may keep the next renewals waiting.
+                    let look = tokio::time::timeout(ack_wait / 4, look_for_cancellation(live));
+                    renewals.push(async { tokio::join!(live.renew(), look) });
                 }
             }
             while renewals.next().await.is_some() {}

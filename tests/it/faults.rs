@@ -48,7 +48,9 @@ async fn a_swallowed_error_of_an_enqueue_is_no_silent_rollback() {
 /// A process with a short lease takes nothing out of another one's long lease.
 async fn a_lease_holds_against_other_settings<D: TestDb>() {
     let (bed, nats) = (Bed::<D>::new(8).await, Nats::with_event_stream().await);
-    let long = OutboxConfig { lease: Duration::from_secs(120), ..OutboxConfig::default() };
+    // Its other lanes look once, and then wait to be woken.
+    let never = Duration::from_secs(600);
+    let long = OutboxConfig { lease: Duration::from_secs(120), poll: never, ..OutboxConfig::default() };
     let long = SqlOutbox::builder(bed.pool.clone()).config(long).build().unwrap();
     let quick = OutboxConfig {
         backoff_longest: Duration::from_secs(60),
@@ -59,7 +61,8 @@ async fn a_lease_holds_against_other_settings<D: TestDb>() {
     enqueue(&long, 0..3).await;
     let holder = Dispatcher::start(&long, Arc::new(SilentBroker));
     until("held", SOON, || async { long.stats().await.unwrap().leased == 3 }).await;
-    // Gone without a word, as a killed process is; its other lanes would claim the next row too.
+    // Gone without a word, as a killed process is; not amid a claim, which would take the next row too.
+    tokio::time::sleep(Duration::from_millis(500)).await;
     drop(holder);
     let other = Dispatcher::start(&quick, nats.broker());
     enqueue(&quick, 3..4).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_nats::{Client, HeaderMap};
 use trellis::{Job, JobId, JobRefs, PayloadError, Submission, Submit};
 
-use crate::jobs::log::{Append, AppendError, JobLog};
+use crate::jobs::log::{Append, AppendError, BrokerClock, JobLog};
 use crate::jobs::submission::{Prepared, Stamp, prepare};
 use crate::jobs::{JobRef, SubmissionError, same_payload};
 use crate::outbox::OutboxConfig;
@@ -98,7 +98,8 @@ impl Nats {
         max_message_bytes: usize,
     ) -> Self {
         let context = async_nats::jetstream::new(client.clone());
-        let log = JobLog { client, context, stream: environment.job_stream(), ports };
+        let stream = environment.job_stream();
+        let log = JobLog { client, context, stream, ports, clock: BrokerClock::default() };
         Self(Arc::new(Shared { log, environment, validators, max_message_bytes }))
     }
 

@@ -25,7 +25,7 @@ use crate::setting::Setting;
 const PIPELINED: usize = 1_024;
 /// Far longer than a backlog takes.
 const PATIENCE: Duration = Duration::from_secs(300);
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Messages of a job that is done: created, started, completed.
 const MESSAGES: u64 = 3;
 const STREAM: &str = "TRELLIS_JOBS";

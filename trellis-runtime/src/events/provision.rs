@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind};
-use async_nats::jetstream::stream::{Config, Info, RetentionPolicy, StorageType, Stream};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
 use trellis::EventDeclaration;
 
@@ -115,7 +115,11 @@ impl Provision {
         if self.jobs {
             let jobs = config(environment.job_stream(), environment.job_stream_subjects());
             // What is kept of jobs is the upkeep's to decide: an open one never goes.
-            streams.push(self.stream(Config { max_age: Duration::ZERO, max_bytes: -1, ..jobs }).await?);
+            let jobs = self.stream(Config { max_age: Duration::ZERO, max_bytes: -1, ..jobs }).await?;
+            if let Some(why) = forgets(&jobs.cached_info().config) {
+                return Err(ProvisionError::ForeignStream { stream: environment.job_stream(), why });
+            }
+            streams.push(jobs);
         }
         let limit = |stream: &Stream| usize::try_from(stream.cached_info().config.max_message_size).ok();
         Ok(streams.iter().filter_map(limit).filter(|limit| *limit > 0).min())
@@ -264,6 +268,19 @@ fn foreign(info: &Info, subjects: &str) -> Option<String> {
         return Some("its retention is not `limits`, so one group could take events from another".to_owned());
     }
     (config.no_ack).then(|| "it does not acknowledge".to_owned())
+}
+
+/// Why a stream would lose open jobs, if so.
+fn forgets(config: &Config) -> Option<String> {
+    let limits = [
+        ("max_age", !config.max_age.is_zero()),
+        ("max_bytes", config.max_bytes > 0 && config.discard != DiscardPolicy::New),
+        ("max_msgs", config.max_messages > 0 && config.discard != DiscardPolicy::New),
+        ("max_msgs_per_subject", config.max_messages_per_subject > 0),
+        ("deny_purge", config.deny_purge),
+    ];
+    let (limit, _) = limits.into_iter().find(|(_, is_set)| *is_set)?;
+    Some(format!("its `{limit}` is set, so open jobs could vanish, or ended ones never go"))
 }
 
 fn is_overlap(kind: &CreateStreamErrorKind) -> bool {

@@ -14,6 +14,8 @@ use crate::jobs::log::JobLog;
 use crate::jobs::upkeep::survey;
 use crate::wire::{self, Environment, MADE_BY};
 
+/// Pulls that may wait at once.
+const MAX_WAITING: i64 = 100_000;
 /// How often a lost race with another instance is run again.
 const TRIES: usize = 8;
 
@@ -28,6 +30,9 @@ impl Consumers {
     /// Make the consumer of `job` if it is missing, and bring its settings up to date. The ack wait
     /// that holds: instances may differ, and the longest counts.
     pub(crate) async fn bind(&self, job: &JobDeclaration, ack_wait: Duration) -> Result<Duration, String> {
+        if let Err(error) = self.log.measure_clock().await {
+            tracing::debug!(error, "the server's clock could not be read");
+        }
         let name = wire::worker(job);
         let wanted = self.config(job, &name, ack_wait);
         let mut last = String::new();
@@ -104,13 +109,29 @@ impl Consumers {
             ));
         }
         let ack_wait = found.ack_wait.max(wanted.ack_wait);
+        // A later version may wait for more signals: nothing is taken from it.
+        let mut filter_subjects = [found.filter_subjects.clone(), wanted.filter_subjects.clone()].concat();
+        filter_subjects.sort_unstable();
+        filter_subjects.dedup();
+        let mut found_subjects = found.filter_subjects.clone();
+        found_subjects.sort_unstable();
         let same = found.ack_wait == ack_wait
             && found.max_deliver == wanted.max_deliver
             && found.max_ack_pending == wanted.max_ack_pending
             && found.backoff.is_empty()
-            && found.filter_subjects == wanted.filter_subjects;
+            && found_subjects == filter_subjects;
         if !same {
-            let target = PullConfig { ack_wait, deliver_policy: found.deliver_policy, ..wanted.clone() };
+            let mut metadata = found.metadata.clone();
+            metadata.retain(|key, _| !key.starts_with("_nats."));
+            let target = PullConfig {
+                ack_wait,
+                filter_subjects,
+                metadata,
+                max_deliver: wanted.max_deliver,
+                max_ack_pending: wanted.max_ack_pending,
+                backoff: Vec::new(),
+                ..found
+            };
             let updated = self.log.context.update_consumer_on_stream(target, &self.log.stream).await;
             updated.map_err(|error| format!("consumer `{name}` cannot be changed: {}", chain(&error)))?;
         }
@@ -129,6 +150,8 @@ impl Consumers {
             max_deliver: -1,
             // The default of 1000 stops a queue whose thousand jobs wait for their next try.
             max_ack_pending: -1,
+            // Pulls of all instances. It cannot be changed later, and the default of 512 is soon reached.
+            max_waiting: MAX_WAITING,
             filter_subjects: signals.map(|event| format!("{queue}.*.{}", event.token())).collect(),
             metadata: HashMap::from([(MADE_BY.to_owned(), job.contract.to_owned())]),
             ..PullConfig::default()

@@ -113,9 +113,12 @@ impl JobLog {
         headers.insert(wire::EXPECTED_SUBJECT, format!("{tree}.>"));
         headers.insert(wire::APPEND_ID, id.as_str());
         let request = Request::new().headers(headers).payload(body.clone()).timeout(Some(ACK_TIMEOUT));
-        match self.client.send_request(format!("{tree}.{token}"), request).await {
-            Ok(answer) => judge(&answer.payload),
-            Err(error) => match error.kind() {
+        // The client's own time begins when the request is on its way.
+        let sent = self.client.send_request(format!("{tree}.{token}"), request);
+        match tokio::time::timeout(ACK_TIMEOUT + ACK_TIMEOUT / 2, sent).await {
+            Err(_) => Sent::Again { reason: "it could not be sent in time".to_owned(), sent: true },
+            Ok(Ok(answer)) => judge(&answer.payload),
+            Ok(Err(error)) => match error.kind() {
                 RequestErrorKind::NoResponders => Sent::Again {
                     reason: format!("no stream takes it: is `{}` there?", self.stream),
                     sent: false,

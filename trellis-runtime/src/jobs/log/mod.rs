@@ -4,12 +4,14 @@
 //! one of several that race and refuses the others. Sources: `Nats-Expected-Last-Subject-Sequence`
 //! with `…-Subject` in nats-server 2.11 and later; what its refusals mean is in `docs/adr/0013`.
 mod append;
+mod clock;
 mod read;
 
 use async_nats::Client;
 use async_nats::jetstream::Context;
 
 pub(crate) use append::{Append, AppendError};
+pub(crate) use clock::BrokerClock;
 #[cfg(test)]
 pub(crate) use read::Stored;
 pub(crate) use read::{ReadError, Tree};
@@ -24,4 +26,5 @@ pub(crate) struct JobLog {
     /// The stream that holds it.
     pub(crate) stream: String,
     pub(crate) ports: Ports,
+    pub(crate) clock: BrokerClock,
 }

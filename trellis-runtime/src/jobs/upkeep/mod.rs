@@ -35,27 +35,33 @@ pub(crate) struct Upkeep {
 impl Upkeep {
     /// Look after the queue until the stop.
     pub(crate) async fn run(self) {
+        let mut more = false;
         loop {
             let jitter = &self.consumers.log.ports.jitter;
+            let pause = if more { Duration::ZERO } else { self.every / 2 + jitter.full(self.every) };
             tokio::select! {
-                () = tokio::time::sleep(self.every / 2 + jitter.full(self.every)) => {}
+                () = tokio::time::sleep(pause) => {}
                 () = self.stop.cancelled() => return,
             }
             tokio::select! {
-                done = self.once() => if let Err(error) = done {
-                    tracing::debug!(queue = wire::worker(&self.declaration), error, "upkeep did not come to its end");
-                },
+                done = self.once() => more = done.unwrap_or_else(|error| {
+                    tracing::warn!(queue = wire::worker(&self.declaration), error, "upkeep did not come to its end");
+                    false
+                }),
                 () = self.stop.cancelled() => return,
             }
         }
     }
 
-    async fn once(&self) -> Result<(), String> {
-        let Some(turn) = self.take_turn().await? else { return Ok(()) };
+    /// One pass, if it is this instance's turn. Whether there is more than one pass removes.
+    async fn once(&self) -> Result<bool, String> {
+        let Some(turn) = self.take_turn().await? else { return Ok(false) };
         let queue = self.consumers.environment.job_queue(&self.declaration);
         let found = survey(&self.consumers.log, &queue, Some(turn), self.retention.at_least).await?;
+        let more = found.is_cut();
         self.rescue(&queue, &found).await?;
-        self.remove(&queue, found).await
+        let removed = self.remove(&queue, found).await?;
+        Ok(more && removed > 0)
     }
 
     /// The survey's consumer is the turn: the server lets one instance make it, and forgets it when

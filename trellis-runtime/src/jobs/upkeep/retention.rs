@@ -13,12 +13,12 @@ const AT_ONCE: usize = 16;
 
 impl Upkeep {
     /// Remove what is no longer kept. Each removal ends with the entry that the job was seen with:
-    /// a redrive that came since stays, and opens the job by itself.
-    pub(super) async fn remove(&self, queue: &str, found: Survey) -> Result<(), String> {
+    /// a redrive that came since stays, and opens the job by itself. How many went.
+    pub(super) async fn remove(&self, queue: &str, found: Survey) -> Result<usize, String> {
         let log = &self.consumers.log;
-        let going = going(found, &self.retention, log.ports.clock.now());
+        let going = going(found, &self.retention, log.broker_now());
         if going.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
         let stream = log.context.get_stream_no_info(&log.stream).await.map_err(|error| chain(&error))?;
         let count = going.len();
@@ -32,7 +32,7 @@ impl Upkeep {
             removed.map_err(|error| chain(&error))?;
         }
         tracing::info!(queue, count, "ended jobs were removed");
-        Ok(())
+        Ok(count)
     }
 }
 

@@ -1,5 +1,5 @@
 //! One pass over the heads of a queue's messages: which jobs are open, which have ended long ago.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use async_nats::jetstream::consumer::pull::Config as PullConfig;
@@ -26,6 +26,8 @@ pub(crate) struct Survey {
     pub(crate) open: HashMap<String, Open>,
     /// Jobs that ended longer ago than asked for; not all, where there are very many.
     pub(crate) ended: HashMap<String, Gone>,
+    /// Jobs with entries of a later version: they are left alone.
+    pub(crate) unknown: HashSet<String>,
     /// All that have ended.
     pub(crate) ended_count: usize,
     /// Sequence number of the last message that was looked at.
@@ -54,7 +56,8 @@ pub(crate) async fn survey(
     turn: Option<PullConfig>,
     ended_for: Duration,
 ) -> Result<Survey, String> {
-    let now = log.ports.clock.now();
+    log.measure_clock().await?;
+    let now = log.broker_now();
     let config = turn.unwrap_or_else(|| survey_config(queue));
     let stream = log.context.get_stream(&log.stream).await.map_err(|error| chain(&error))?;
     let mut found = Survey { last: stream.cached_info().state.last_sequence, ..Survey::default() };
@@ -77,16 +80,25 @@ pub(crate) async fn survey(
             };
             found.see(id, token, info.stream_sequence, info.published.into(), (now, ended_for));
         }
+        left = left.saturating_sub(came);
         if came == 0 {
-            // Some were removed meanwhile.
+            // Some were removed meanwhile, or the server is slow: a part must not pass for the whole.
+            let info = consumer.get_info().await.map_err(|error| chain(&error))?;
+            if info.num_pending > 0 {
+                return Err(format!("{} messages were not delivered in time", info.num_pending));
+            }
             break;
         }
-        left = left.saturating_sub(came);
     }
     Ok(found)
 }
 
 impl Survey {
+    /// Whether there were more ended jobs than one pass remembers.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.ended.len() >= MAX_ENDED
+    }
+
     fn see(
         &mut self,
         id: &str,
@@ -96,7 +108,12 @@ impl Survey {
         (now, ended_for): (SystemTime, Duration),
     ) {
         self.last = self.last.max(sequence);
-        let Some(event) = EventType::of_token(token) else { return };
+        let Some(event) = EventType::of_token(token) else {
+            // A later version wrote it, and may have opened the job again.
+            self.unknown.insert(id.to_owned());
+            self.ended.remove(id);
+            return;
+        };
         if let Some(open) = self.open.get_mut(id) {
             // An event between two entries that were accepted is one that was accepted.
             let Some(next) = transition(Some(open.state), event, true) else { return };
@@ -133,6 +150,9 @@ impl Survey {
     }
 
     fn end(&mut self, id: &str, last: u64, at: SystemTime, (now, ended_for): (SystemTime, Duration)) {
+        if self.unknown.contains(id) {
+            return;
+        }
         let long_ago = now.duration_since(at).is_ok_and(|age| age >= ended_for);
         if long_ago && (self.ended.len() < MAX_ENDED || self.ended.contains_key(id)) {
             self.ended.insert(id.to_owned(), Gone { last, at });

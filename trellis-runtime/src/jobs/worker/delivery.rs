@@ -68,17 +68,12 @@ where
     C: Contract,
     D: Database,
 {
-    pub(crate) async fn deliver(
-        self: Arc<Self>,
-        signal: Signal,
-        live: Arc<Live>,
-        interrupt: CancellationToken,
-    ) {
+    pub(crate) async fn deliver(&self, signal: Signal, live: Arc<Live>, interrupt: &CancellationToken) {
         let kept = self.keeper.keep(Arc::clone(&live));
         if self.stopping() {
             live.cancel(Cancellation::Shutdown);
         }
-        let settlement = self.attend(&signal, &live, &interrupt).await;
+        let settlement = self.attend(&signal, &live, interrupt).await;
         drop(kept);
         match settlement {
             Settlement::Acknowledge => live.say(AckKind::Ack).await,
@@ -98,7 +93,7 @@ where
             if live.is_lost() {
                 return Settlement::Silence;
             }
-            let now = self.queue.log.ports.clock.now();
+            let now = self.queue.log.broker_now();
             live.is_at(&record);
             let came_to = match delivered(&record, signal.sequence, now) {
                 Step::Done => return Settlement::Acknowledge,
@@ -240,7 +235,7 @@ where
         let work = (self.run)(&self.service, &ctx, live, payload);
         let work = current::scope(Arc::clone(live), trace.scope(origin.scope(work)));
         let mut work = pin!(AssertUnwindSafe(work).catch_unwind());
-        let now = self.queue.log.ports.clock.now();
+        let now = self.queue.log.broker_now();
         let mut deadline = pin!(OptionFuture::from(left(record.deadline, now).map(tokio::time::sleep)));
         let mut grace = pin!(OptionFuture::from(None::<tokio::time::Sleep>));
         let mut graced = Cancellation::Job;

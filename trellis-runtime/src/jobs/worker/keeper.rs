@@ -91,8 +91,15 @@ impl Drop for Kept<'_> {
     }
 }
 
-/// The live message of a cancellation can be lost; the log has it all the same.
+/// The live message of a cancellation can be lost; the log has it all the same. And a server that has
+/// forgotten renewals may have given the job to another one, whose try is in the log then.
 async fn look_for_cancellation(live: &Live) {
+    let started = format!("{}.{}", live.tree, EventType::Started.token());
+    if let Some(fence) = live.fence()
+        && let Ok(Some(_)) = live.queue.log.next(&started, fence + 1).await
+    {
+        return live.cancel(Cancellation::LeaseLost);
+    }
     let filter = format!("{}.{}", live.tree, EventType::Cancelled.token());
     let log = &live.queue.log;
     // An entry is not yet one that was accepted.

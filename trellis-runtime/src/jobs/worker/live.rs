@@ -34,6 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The same for observations, which are worth less.
 const OBSERVATION_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a word on a delivery may take to leave.
+const SAY_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// What all deliveries of one queue share.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -198,7 +201,7 @@ impl Live {
     /// When the delivery of a job that waits for `delay` comes back.
     pub(crate) fn back_in(&self, delay: Duration) -> Duration {
         let deadline = self.place().facts.as_ref().and_then(|facts| facts.deadline);
-        until_deadline(delay, deadline, self.queue.log.ports.clock.now())
+        until_deadline(delay, deadline, self.queue.log.broker_now())
     }
 
     /// Append what the handler has told since the last time, if anything.
@@ -276,6 +279,11 @@ impl Live {
             JobState::Cancelled => self.cancel(Cancellation::Job),
             _ => self.cancel(Cancellation::LeaseLost),
         }
+    }
+
+    /// Sequence number of our `started`, once there is one.
+    pub(crate) fn fence(&self) -> Option<u64> {
+        self.begun.load(Ordering::Acquire).then(|| self.place().fence)
     }
 
     /// Whether the latest try in the log is ours.
@@ -388,7 +396,11 @@ impl Live {
         let before = self.monotonic();
         let request =
             Request::new().payload(Bytes::from(AckKind::Progress)).timeout(Some(self.queue.ack_wait / 4));
-        match client.send_request(self.reply.clone(), request).await {
+        let sent = client.send_request(self.reply.clone(), request);
+        let Ok(sent) = tokio::time::timeout(self.queue.ack_wait / 4, sent).await else {
+            return tracing::debug!(job = %self.id, "a delivery could not be renewed in time");
+        };
+        match sent {
             // An answer that comes after the ack wait was given to a stranger's delivery.
             Ok(_) if !self.is_lost() => self.ours_at.store(ms(before), Ordering::Release),
             Ok(_) => {}
@@ -405,7 +417,11 @@ impl Live {
         if self.is_lost() || client.connection_state() != State::Connected {
             return;
         }
-        if let Err(error) = client.publish(self.reply.clone(), kind.into()).await {
+        let said = client.publish(self.reply.clone(), kind.into());
+        let Ok(said) = tokio::time::timeout(SAY_TIMEOUT, said).await else {
+            return tracing::debug!(job = %self.id, "a delivery could not be settled in time, it comes back");
+        };
+        if let Err(error) = said {
             tracing::debug!(job = %self.id, error = %chain(&error), "a delivery could not be settled, it comes back");
         }
     }

@@ -8,6 +8,7 @@ mod notes;
 mod pull;
 mod queue;
 mod route;
+mod slots;
 
 pub use config::{JobRetention, WorkerConfig};
 pub(crate) use keeper::Keeper;

@@ -119,12 +119,22 @@ impl Pulls {
         match (status, unfilled) {
             (StatusCode::IDLE_HEARTBEAT, _) => Heard::Ended,
             (StatusCode::NO_RESPONDERS, _) => Heard::Broken("the server has no such consumer".to_owned()),
+            // Too many pulls wait: this one was not taken, the others are as they were.
+            (StatusCode::REQUEST_TERMINATED, None) if said.to_ascii_lowercase().contains("maxwaiting") => {
+                self.refused();
+                Heard::Ended
+            }
             (_, Some(unfilled)) => {
                 self.settle(unfilled);
                 if is_the_end(&said) { Heard::Broken(said) } else { Heard::Ended }
             }
             (_, None) => Heard::Broken(format!("{status} {said}")),
         }
+    }
+
+    /// The last pull was not taken.
+    fn refused(&mut self) {
+        self.issued.pop_back();
     }
 
     /// Whether the server owes an answer.

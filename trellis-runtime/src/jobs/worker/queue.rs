@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::jetstream::AckKind;
-use tokio::sync::{Notify, Semaphore, watch};
+use futures_util::FutureExt;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use trellis::{Cancellation, Contract, JobId, Service};
@@ -21,6 +22,7 @@ use crate::jobs::worker::keeper::Keeper;
 use crate::jobs::worker::live::{Live, Queue};
 use crate::jobs::worker::pull::{EXPIRES, Heard, Pulls};
 use crate::jobs::worker::route::Run;
+use crate::jobs::worker::slots::{Order, Slots};
 use crate::nats::Nats;
 use crate::outbox::SqlOutbox;
 use crate::wire;
@@ -28,6 +30,8 @@ use crate::wire;
 /// Shortest and longest wait after pulling failed.
 const TROUBLE_FIRST: Duration = Duration::from_millis(100);
 const TROUBLE_LONGEST: Duration = Duration::from_secs(2);
+/// When a delivery comes back that cannot be read.
+const UNREADABLE: Duration = Duration::from_secs(30);
 /// How often the pulls are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How often the consumer is verified.
@@ -74,11 +78,10 @@ where
         let mut helpers = JoinSet::new();
         let (keeper, ack_wait) = (Arc::clone(&self.keeper), self.queue.ack_wait);
         helpers.spawn(async move { keeper.run(ack_wait).await });
-        let mut tries = JoinSet::new();
-        let slots = Arc::new(Semaphore::new(self.config.concurrency.into()));
+        let mut slots = Slots::new(Arc::clone(&self), interrupt);
         let mut troubles = 0_u32;
         while !self.stopping() {
-            let pulled = self.pull(&slots, &mut tries, &interrupt, &mut troubles).await;
+            let pulled = self.pull(&mut slots, &mut troubles).await;
             let Err(reason) = pulled else { break };
             if self.stopping() {
                 break;
@@ -94,25 +97,17 @@ where
             }
         }
         self.keeper.cancel_all(Cancellation::Shutdown);
-        while let Some(ended) = tries.join_next().await {
-            told(ended);
-        }
+        slots.end().await;
         helpers.shutdown().await;
     }
 
     /// Pull until the stop, or until pulls are of no use any more.
-    async fn pull(
-        self: &Arc<Self>,
-        slots: &Arc<Semaphore>,
-        tries: &mut JoinSet<()>,
-        interrupt: &CancellationToken,
-        troubles: &mut u32,
-    ) -> Result<(), String> {
+    async fn pull(&self, slots: &mut Slots<S, C, D>, troubles: &mut u32) -> Result<(), String> {
         // The client would keep requests and pulls, and send them when nobody waits for them any more.
         self.connected()?;
         let connects = self.connects();
         let _cancellations = self.hear_cancellations().await?;
-        self.consumers.bind(&self.queue.declaration, self.config.ack_wait).await?;
+        self.consumers.bind(&self.queue.declaration, self.queue.ack_wait).await?;
         let stream = self.queue.log.stream.as_str();
         let expires = EXPIRES.min(self.queue.ack_wait / 4);
         let mut pulls = Pulls::open(&self.queue.log.context, (stream, &self.name), expires).await?;
@@ -125,7 +120,7 @@ where
             if self.stopping() && outstanding == 0 {
                 return Ok(());
             }
-            let wanted = slots.available_permits().saturating_sub(outstanding);
+            let wanted = slots.free().saturating_sub(outstanding);
             // Not for each slot that becomes free: a request each would cost more than most jobs.
             let worth = wanted > 0 && (outstanding == 0 || wanted * 4 >= concurrency);
             if worth && !self.stopping() {
@@ -134,14 +129,18 @@ where
             tokio::select! {
                 biased;
                 message = pulls.hear() => {
-                    let message = message.ok_or("the subscription for deliveries has ended")?;
-                    match pulls.read(message, self.now()) {
-                        Heard::Delivery(message, given_after) => {
-                            delivered_at = self.now();
-                            self.take(message, given_after, slots, tries, interrupt).await;
+                    let mut next = Some(message.ok_or("the subscription for deliveries has ended")?);
+                    while let Some(message) = next {
+                        match pulls.read(message, self.now()) {
+                            Heard::Delivery(message, given_after) => {
+                                delivered_at = self.now();
+                                self.take(message, given_after, slots).await;
+                            }
+                            Heard::Ended => {}
+                            Heard::Broken(reason) => return Err(reason),
                         }
-                        Heard::Ended => {}
-                        Heard::Broken(reason) => return Err(reason),
+                        // What has come along costs no further look at everything else.
+                        next = pulls.hear().now_or_never().flatten();
                     }
                     if *troubles > 0 || self.problem.borrow().is_some() {
                         *troubles = 0;
@@ -150,7 +149,7 @@ where
                         }
                     }
                 }
-                Some(ended) = tries.join_next(), if !tries.is_empty() => told(ended),
+                () = slots.freed() => {}
                 () = self.stop.cancelled(), if !told_of_stop => {
                     told_of_stop = true;
                     self.keeper.cancel_all(Cancellation::Shutdown);
@@ -165,7 +164,8 @@ where
                     }
                     if self.now().saturating_sub(verified_at) >= VERIFY_EVERY && !self.stopping() {
                         verified_at = self.now();
-                        let waiting = self.consumers.waiting(&self.name).await?;
+                        // One question that is not answered says nothing; the pulls tell.
+                        let waiting = self.consumers.waiting(&self.name).await.unwrap_or_default();
                         let starved = waiting > 0 && pulls.outstanding() > 0
                             && self.now().saturating_sub(delivered_at) >= VERIFY_EVERY;
                         let since = *stalled_since.get_or_insert_with(|| self.now());
@@ -180,47 +180,38 @@ where
         }
     }
 
-    async fn take(
-        self: &Arc<Self>,
-        message: async_nats::Message,
-        given_after: Duration,
-        slots: &Arc<Semaphore>,
-        tries: &mut JoinSet<()>,
-        interrupt: &CancellationToken,
-    ) {
+    async fn take(&self, message: async_nats::Message, given_after: Duration, slots: &mut Slots<S, C, D>) {
         let Some(reply) = message.reply.clone() else { return };
-        let Some(signal) = self.signal(&message) else {
+        let Some(place) = Place::parse(&reply) else {
+            let reason = format!("a delivery cannot be read: its reply subject is `{reply}`");
+            tracing::error!(queue = %self.name, reason);
+            self.problem.send_replace(Some(reason));
+            return self.answer(reply, AckKind::Nak(Some(UNREADABLE))).await;
+        };
+        let Some(signal) = self.signal(&message, &place) else {
             tracing::error!(queue = %self.name, subject = %message.subject, "what no job can be is ended");
             return self.answer(reply, AckKind::Term).await;
         };
-        let (Ok(slot), false) = (Arc::clone(slots).try_acquire_owned(), self.stopping()) else {
+        let place = (signal.sequence, signal.deliveries);
+        let live = Live::new(&self.queue, signal.id.clone(), place, reply.clone(), given_after);
+        if self.stopping() || slots.give(Order { signal, live }).is_err() {
             // It arrived after the stop, or nobody asked for it: for another instance.
-            return self.answer(reply, AckKind::Nak(Some(Duration::ZERO))).await;
-        };
-        let live = Live::new(
-            &self.queue,
-            signal.id.clone(),
-            (signal.sequence, signal.deliveries),
-            reply,
-            given_after,
-        );
-        let (worker, interrupt) = (Arc::clone(self), interrupt.clone());
-        tries.spawn(async move {
-            worker.deliver(signal, live, interrupt).await;
-            drop(slot);
-        });
+            // Not at once: it would come to the same pull again.
+            self.answer(reply, AckKind::Nak(Some(EXPIRES + EXPIRES / 4))).await;
+        }
     }
 
     async fn answer(&self, reply: async_nats::Subject, kind: AckKind) {
-        if let Err(error) = self.queue.log.client.publish(reply, kind.into()).await {
+        let said = self.queue.log.client.publish(reply, kind.into());
+        let Ok(said) = tokio::time::timeout(TROUBLE_LONGEST, said).await else { return };
+        if let Err(error) = said {
             tracing::debug!(error = %chain(&error), "a delivery could not be answered, it comes back after its ack wait");
         }
     }
 
-    fn signal(&self, message: &async_nats::Message) -> Option<Signal> {
+    fn signal(&self, message: &async_nats::Message, place: &Place) -> Option<Signal> {
         let rest = message.subject.strip_prefix(&*self.queue.prefix)?.strip_prefix('.')?;
         let (id, token) = rest.split_once('.')?;
-        let place = Place::parse(message.reply.as_deref()?)?;
         let header = |name| message.headers.as_ref()?.get(name).map(async_nats::HeaderValue::as_str);
         let tree = format!("{}.{id}.>", self.queue.prefix);
         let is_first =
@@ -288,12 +279,6 @@ impl Place {
         };
         let number = |at: usize| tokens.get(skip + at)?.parse().ok();
         Some(Self { deliveries: number(0)?, sequence: number(1)?, stored_at: number(3)? })
-    }
-}
-
-fn told(ended: Result<(), tokio::task::JoinError>) {
-    if let Err(error) = ended {
-        tracing::error!(%error, "a delivery broke off, its job comes back after its ack wait");
     }
 }
 

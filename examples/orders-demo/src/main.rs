@@ -14,7 +14,7 @@ const ORDERS: &str = include_str!("../../data/orders.jsonl");
 const CATALOGUE: &str = include_str!("../../data/catalogue.json");
 
 /// How often the databases are asked.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long nothing may happen before the books are read as they are.
 const STANDSTILL_LIMIT: Duration = Duration::from_secs(20);
 

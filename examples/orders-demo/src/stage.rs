@@ -44,7 +44,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            pause: Duration::from_millis(6),
+            pause: Duration::from_millis(4),
             lease: Duration::from_secs(4),
             ack_wait: Duration::from_secs(2),
             slowest_mail: Duration::from_millis(60),

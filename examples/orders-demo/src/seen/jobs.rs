@@ -47,15 +47,9 @@ struct Sent {
     mail: u64,
 }
 
-/// The last word of an entry's subject: what happened.
-pub(crate) fn token(subject: &str) -> &str {
-    subject.rsplit('.').next().unwrap_or(subject)
-}
-
-/// Whether nothing is left to do after it.
-pub(crate) fn is_end(token: &str) -> bool {
-    ["completed", "failed", "dead", "expired", "cancelled", "skipped", "stale", "dismissed"].contains(&token)
-}
+/// The last words of subjects after which nothing is left to do.
+pub(crate) const ENDS: [&str; 8] =
+    ["completed", "failed", "dead", "expired", "cancelled", "skipped", "stale", "dismissed"];
 
 /// Read all logs.
 pub(super) async fn read(context: &jetstream::Context, stream: &str) -> Result<Vec<Job>, Error> {
@@ -78,7 +72,7 @@ fn fold(entries: Vec<(String, Vec<u8>)>) -> Result<Vec<Job>, Error> {
                 job.total_cents = payload.total_cents;
             }
             "started" => job.tries += 1,
-            token if is_end(token) => {
+            token if ENDS.contains(&token) => {
                 job.ends.push(token.to_owned());
                 job.mail = serde_json::from_slice::<Entry>(&body)?.result.map(|sent| sent.mail);
             }

@@ -6,8 +6,8 @@ mod stream;
 use async_nats::jetstream;
 use trellis_runtime::wire::Environment;
 
+pub(crate) use jobs::ENDS;
 pub use jobs::Job;
-pub(crate) use jobs::{is_end, token};
 pub use mails::{Mail, Mails};
 
 use crate::Error;

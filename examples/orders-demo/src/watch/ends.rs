@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use trellis_runtime::wire::Environment;
 
 use crate::Error;
-use crate::seen::{is_end, token};
+use crate::seen::ENDS;
 
 /// Counts ends in a task of its own, which ends with this.
 #[derive(Debug)]
@@ -28,12 +28,13 @@ impl Ends {
     pub(super) async fn listen(nats: &str) -> Result<Self, Error> {
         let context = jetstream::new(async_nats::connect(nats).await?);
         let stream = context.get_stream(Environment::NONE.job_stream()).await?;
-        let subjects = OrderedConfig {
+        let config = OrderedConfig {
             deliver_policy: DeliverPolicy::All,
+            filter_subjects: ENDS.map(|end| format!("trellis.jobs.*.*.*.{end}")).into(),
             headers_only: true,
             ..OrderedConfig::default()
         };
-        let messages = stream.create_consumer(subjects).await?.messages().await?;
+        let messages = stream.create_consumer(config).await?.messages().await?;
         let counts = Arc::new(Counts::default());
         let mut listening = JoinSet::new();
         listening.spawn(count(messages, Arc::clone(&counts)));
@@ -58,11 +59,11 @@ impl Ends {
 async fn count(mut messages: jetstream::consumer::pull::Ordered, counts: Arc<Counts>) -> Error {
     while let Some(message) = messages.next().await {
         match message {
-            Ok(message) => match token(&message.subject) {
-                "completed" => drop(counts.completed.fetch_add(1, Ordering::Relaxed)),
-                end if is_end(end) => drop(counts.otherwise.fetch_add(1, Ordering::Relaxed)),
-                _ => {}
-            },
+            Ok(message) => {
+                let completed = message.subject.ends_with(".completed");
+                let count = if completed { &counts.completed } else { &counts.otherwise };
+                count.fetch_add(1, Ordering::Relaxed);
+            }
             Err(error) => return error.into(),
         }
     }

@@ -233,7 +233,8 @@ impl<J: Job> ActiveJob<J> {
     }
 
     /// Add a line to the job's log. Returns at once, like [`progress`](ActiveJob::progress). A
-    /// thousand lines wait at most; further ones are counted and left out.
+    /// thousand lines or 128 KiB wait at most; further ones are counted and left out. A line is kept
+    /// to its 2,000th character.
     pub fn log(&self, level: LogLevel, message: impl Into<String>) {
         self.attempt.log(LogLine { level, message: message.into() });
     }

@@ -82,7 +82,8 @@ pub trait JobRefs {
 pub struct Create<'w, W, J> {
     way: W,
     submission: Result<Submission, PayloadError>,
-    job: PhantomData<(&'w (), fn() -> J)>,
+    lives: PhantomData<&'w ()>,
+    job: PhantomData<fn() -> J>,
 }
 
 impl<'w, W, J> Create<'w, W, J> {
@@ -90,7 +91,7 @@ impl<'w, W, J> Create<'w, W, J> {
     where
         W: 'w,
     {
-        Self { way, submission, job: PhantomData }
+        Self { way, submission, lives: PhantomData, job: PhantomData }
     }
 
     /// Choose the job's identity, so that a repeated command creates one job: the *idempotency key*.

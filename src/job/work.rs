@@ -55,12 +55,12 @@ impl JobError {
         Self { source: reason.into(), then: Then::Retry }
     }
 
-    /// Another try after `delay`, while tries are left.
+    /// Another try after `delay` (a year at most), while tries are left.
     pub fn retry_after(delay: Duration, reason: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { source: reason.into(), then: Then::RetryAfter(delay) }
     }
 
-    /// Not now: come back after `delay`, without using a try.
+    /// Not now: come back after `delay` (a year at most), without using a try.
     pub fn snooze(delay: Duration) -> Self {
         Self { source: "snoozed".into(), then: Then::Snooze(delay) }
     }

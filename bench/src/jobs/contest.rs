@@ -61,7 +61,7 @@ impl Contest {
             self.pick_up(who, sizes.samples).await?;
         }
         for peer in NAMES {
-            self.peer(setting, peer, sizes).await?;
+            self.peer(setting, peer, sizes)?;
         }
         Ok(())
     }
@@ -121,8 +121,8 @@ impl Contest {
         Ok(())
     }
 
-    async fn peer(&mut self, setting: &Setting, peer: &'static str, sizes: Sizes) -> Result<()> {
-        let figures = self.peers.run(setting, peer, sizes.peers, sizes.samples).await?;
+    fn peer(&mut self, setting: &Setting, peer: &'static str, sizes: Sizes) -> Result<()> {
+        let figures = self.peers.run(setting, peer, sizes.peers, sizes.samples)?;
         let (enqueued, done) = (figures.enqueue_per_s, figures.process_per_s);
         let (p50, p99) = (figures.pickup.p50_us, figures.pickup.p99_us);
         eprintln!(

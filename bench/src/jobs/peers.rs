@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde::Deserialize;
+use testbed::Launch;
 use tokio::process::Command;
-use tokio::time::timeout;
 
 use crate::Result;
 use crate::setting::Setting;
@@ -61,23 +60,17 @@ impl Peers {
         Ok(Self { program: target.join("release").join(program) })
     }
 
-    /// Run one peer in a database of its own.
-    pub(crate) async fn run(
-        &self,
-        setting: &Setting,
-        peer: &str,
-        jobs: u32,
-        samples: u32,
-    ) -> Result<Figures> {
-        let mut command = Command::new(&self.program);
-        command.arg(setting.target(peer)?.postgres).arg(peer).args([jobs, samples].map(|n| n.to_string()));
-        command.stderr(Stdio::inherit()).kill_on_drop(true);
-        let ended =
-            timeout(LIMIT, command.output()).await.map_err(|_| format!("{peer} did not end in time"))??;
-        if !ended.status.success() {
-            return Err(format!("{peer}: {}", ended.status).into());
+    /// Run one peer in a database of its own. It ends with this program at the latest.
+    pub(crate) fn run(&self, setting: &Setting, peer: &str, jobs: u32, samples: u32) -> Result<Figures> {
+        let logs = tempfile::tempdir()?;
+        let launch = Launch::new(&self.program, logs.path().join(peer)).arg(setting.target(peer)?.postgres);
+        let mut process = launch.arg(peer).args([jobs, samples].map(|n| n.to_string())).start()?;
+        let ended = process.wait_timeout(LIMIT)?.ok_or_else(|| format!("{peer} did not end in time"))?;
+        let printed = process.printed();
+        if !ended.success() {
+            return Err(format!("{peer}: {ended}:\n{printed}").into());
         }
-        let figures: Figures = serde_json::from_slice(&ended.stdout)?;
+        let figures: Figures = serde_json::from_str(printed.lines().last().unwrap_or_default())?;
         if (figures.jobs, figures.pickup.samples) != (jobs, samples) {
             return Err(format!("{peer} was asked for {jobs} jobs and {samples} samples: {figures:?}").into());
         }

@@ -90,11 +90,12 @@ impl Books {
                 "retry" => active = false,
                 _ => {}
             }
-            if entry.body["tries"].as_u64() != Some(tries) {
+            let said = entry.body.get("tries").and_then(Value::as_u64);
+            if said != Some(tries) {
                 self.breach(format!(
                     "`{}` says {} tries, {tries} are right: {}",
                     entry.token,
-                    entry.body["tries"],
+                    said.unwrap_or_default(),
                     told()
                 ));
             }

@@ -179,7 +179,7 @@ async fn ended_jobs_go_and_open_ones_stay() {
                 }
             }
             Err(error) => {
-                assert!(error.to_string().contains("no job") || error.to_string().contains("is "), "{error}")
+                assert!(error.to_string().contains("no job") || error.to_string().contains("is "), "{error}");
             }
         }
     }

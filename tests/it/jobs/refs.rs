@@ -1,6 +1,6 @@
 //! What can be done with a job from outside: ask, wait, cancel, redrive, dismiss.
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
@@ -312,6 +312,80 @@ async fn a_running_job_is_cancelled_and_its_slot_is_free() {
     let settled = || async { worker(&stage.nats).await.num_ack_pending == 0 };
     until("all deliveries are settled", SOON, settled).await;
     stage.host.stop().await;
+}
+
+/// 53: one worker hears the cancellations of all its jobs, and only of those that are meant.
+#[tokio::test]
+async fn each_job_of_a_worker_is_cancelled_by_itself() {
+    let gate = Gate::new();
+    let (passes, told) = (gate.clone(), Arc::new(Mutex::new(Vec::new())));
+    let heard = Arc::clone(&told);
+    let stage = Stage::new(Hand::sum(move |_, job| {
+        let (gate, told) = (passes.clone(), Arc::clone(&heard));
+        async move {
+            tokio::select! {
+                () = gate.pass() => {}
+                reason = job.cancelled() => told.lock().unwrap().push((job.payload.number, reason)),
+            }
+            Ok(job.payload.number)
+        }
+    }))
+    .await;
+    let jobs = [stage.sum(0).await, stage.sum(1).await, stage.sum(2).await, stage.sum(3).await];
+    gate.came(4).await;
+    let cancelled = join_all([jobs[3].cancel(), jobs[1].cancel(), jobs[2].cancel()]).await;
+    assert!(cancelled.iter().all(|job| job.as_ref().unwrap().state == JobState::Cancelled));
+    until("all were told", SOON, || async { told.lock().unwrap().len() == 3 }).await;
+    gate.open(1);
+    assert_eq!(end(&jobs[0]).await.result().unwrap(), Some(0));
+    let mut told = told.lock().unwrap().clone();
+    told.sort_unstable();
+    assert_eq!(told, [1, 2, 3].map(|of| (of, Cancellation::Job)));
+    for job in &jobs[1..] {
+        assert_eq!(ends(&stage.nats, job.id()).await, ["cancelled"]);
+    }
+    stage.host.stop().await;
+}
+
+/// 67: of several reasons to end, a stop counts more than a cancellation, in either order.
+#[tokio::test]
+async fn a_stop_counts_more_than_a_cancellation() {
+    let (bed, nats) = (Bed::<Sqlite>::new(2).await, Nats::start().await);
+    let (gate, told) = (Gate::new(), Arc::new(Mutex::new(Vec::new())));
+    let (passes, heard) = (gate.clone(), Arc::clone(&told));
+    let hand = Hand::sum(move |_, job| {
+        let (gate, told) = (passes.clone(), Arc::clone(&heard));
+        async move {
+            let first = job.cancelled().await;
+            gate.pass().await;
+            told.lock().unwrap().push((job.payload.number, first, job.cancellation()));
+            Ok(1)
+        }
+    });
+    let config = WorkerConfig { cancel_grace: Duration::from_secs(30), ..quick() };
+    let host = host(&bed, &nats, &hand).await.work_with::<Sum>(config).start().await.unwrap();
+    let ctx = host.ctx();
+    let before = ctx.job.work.sum.create(&ctx.nats, number(1)).await.unwrap();
+    let after = ctx.job.work.sum.create(&ctx.nats, number(2)).await.unwrap();
+    for job in [&before, &after] {
+        until("it runs", SOON, || async { now(job).await.state == JobState::Active }).await;
+    }
+    before.cancel().await.unwrap();
+    gate.came(1).await;
+    let stopping = tokio::spawn(async move { host.stop().await });
+    gate.came(1).await;
+    after.cancel().await.unwrap();
+    // Time for the worker to hear of it.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    gate.open(2);
+    tokio::time::timeout(SOON, stopping).await.unwrap().unwrap();
+    let mut told = told.lock().unwrap().clone();
+    told.sort_unstable();
+    let stop = Cancellation::Shutdown;
+    assert_eq!(told, [(1, Cancellation::Job, Some(stop)), (2, stop, Some(stop))]);
+    for job in [&before, &after] {
+        assert_eq!(now(job).await.state, JobState::Cancelled);
+    }
 }
 
 /// 87: it yields the end as it was.

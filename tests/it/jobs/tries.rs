@@ -2,21 +2,21 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::StreamExt;
 use serde_json::json;
 use sqlx::Sqlite;
 use trellis::{ActiveJob, Cancellation, JobError, Work};
-use trellis_runtime::ports::{Clock, SystemClock};
-use trellis_runtime::{JobRetention, JobState, OutboxError, StartError, WorkerConfig};
+use trellis_runtime::ports::{Clock, Ports, SystemClock};
+use trellis_runtime::{Host, JobRetention, JobState, OutboxError, SqlOutbox, StartError, WorkerConfig};
 
 use crate::jobs::odd::{self, odd as jobs};
 use crate::jobs::stage::{Gate, Stage, end, now};
 use crate::on_both_databases;
 use crate::support::hand::{Hand, JOB, SOON, Sum, WorkCtx, host, host_at, number, quick, tokens, work};
 use crate::support::log::{SUMS, append, append_first, created, ends, entry, log, worker};
-use crate::support::nats::Nats;
+use crate::support::nats::{Nats, connect};
 use crate::support::tap::Tap;
 use crate::support::{Bed, TestDb, until};
 
@@ -209,6 +209,43 @@ async fn a_chosen_delay_is_exact() {
     assert!(gaps[0] >= Duration::from_millis(699) && gaps[0] < Duration::from_millis(2700), "{gaps:?}");
     assert!(gaps[1] < Duration::from_millis(2000), "{gaps:?}");
     stage.host.stop().await;
+}
+
+/// Half a day behind or ahead of the server: a delay is as long as it was chosen.
+#[tokio::test]
+async fn a_worker_whose_clock_is_wrong_tries_again_in_time() {
+    struct Wrong(SystemClock, bool);
+    impl Clock for Wrong {
+        fn now(&self) -> SystemTime {
+            let off = Duration::from_secs(12 * 3600);
+            if self.1 { self.0.now() + off } else { self.0.now() - off }
+        }
+        fn monotonic(&self) -> Duration {
+            self.0.monotonic()
+        }
+    }
+    for ahead in [false, true] {
+        let stage = Stage::idle().await;
+        let ports = Ports { clock: Arc::new(Wrong(SystemClock::default(), ahead)), ..Ports::default() };
+        let outbox = SqlOutbox::builder(stage.bed.pool.clone()).ports(ports).build().unwrap();
+        let hand = Hand::<Sqlite>::sum(|_, job| async move {
+            match job.facts.tries {
+                1 => Err(JobError::retry_after(Duration::from_millis(300), "once more")),
+                _ => Ok(1),
+            }
+        });
+        let host = Host::builder(hand, outbox).client(connect(stage.nats.server.url()).await);
+        let host = host.work_with::<Sum>(quick()).start().await.unwrap();
+        let job = stage.sum(1).await;
+        assert_eq!(
+            (end(&job).await.state, now(&job).await.tries),
+            (JobState::Completed, 2),
+            "ahead: {ahead}"
+        );
+        let log = log(&stage.nats, job.id()).await;
+        assert!(log[3].after(&log[2]) >= Duration::from_millis(299), "ahead: {ahead}: {log:?}");
+        host.stop().await;
+    }
 }
 
 /// More often than there are tries.

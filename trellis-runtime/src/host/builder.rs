@@ -43,6 +43,18 @@ enum Connection {
     Open(Box<ConnectOptions>, String),
 }
 
+impl Connection {
+    async fn open(self) -> Result<Client, StartError> {
+        match self {
+            Self::Ready(client) => Ok(client),
+            Self::Open(options, servers) => {
+                let servers: Vec<&str> = servers.split(',').map(str::trim).collect();
+                options.connect(servers).await.map_err(StartError::Connect)
+            }
+        }
+    }
+}
+
 impl<S, C, D> HostBuilder<S, C, D>
 where
     S: Service<Ctx = Ctx<C, D>>,
@@ -150,14 +162,7 @@ where
         self.check()?;
         self.outbox.verify().await?;
         let config = self.outbox.config().clone();
-        let client = match self.connection {
-            None => return Err(StartError::NoConnection),
-            Some(Connection::Ready(client)) => client,
-            Some(Connection::Open(options, servers)) => {
-                let servers: Vec<&str> = servers.split(',').map(str::trim).collect();
-                options.connect(servers).await.map_err(StartError::Connect)?
-            }
-        };
+        let client = self.connection.ok_or(StartError::NoConnection)?.open().await?;
         let context = async_nats::jetstream::new(client.clone());
         server::check(&client, &context, config.max_message_bytes).await?;
         let environment = self.outbox.environment().clone();
@@ -178,11 +183,7 @@ where
             let made = provision.consumer(&group.declaration, group.members, &group.config, None);
             positions.push(made.await?.1);
         }
-        if provision.config.replicas == 1 {
-            tracing::info!(
-                "one server keeps the messages: unless it runs with `sync_interval: always`, a power cut can lose what it acknowledged in the last two minutes; three replicas close that"
-            );
-        }
+        tell_of_durability(&provision.config);
 
         let nats = Nats::build(
             client.clone(),
@@ -305,6 +306,14 @@ impl<S: Service, C: Contract, D: Database> HostBuilder<S, C, D> {
             }
         }
         Ok(())
+    }
+}
+
+fn tell_of_durability(streams: &StreamConfig) {
+    if streams.replicas == 1 {
+        tracing::info!(
+            "one server keeps the messages: unless it runs with `sync_interval: always`, a power cut can lose what it acknowledged in the last two minutes; three replicas close that"
+        );
     }
 }
 

@@ -33,9 +33,14 @@ async fn a_missing_stream_of_jobs_holds_up_no_event<D: TestDb>() {
         until("the events leave", SOON, || async { nats.stored().await == (round + 1) * 100 }).await;
         offset.fetch_add(hours(3), Ordering::SeqCst);
     }
-    until("only the jobs wait", SOON, || async { outbox.stats().await.unwrap().unsent() == 100 }).await;
+    // One more lane may have claimed them just before the pause; it gives them back.
+    until("only the jobs wait", SOON, || async {
+        let stats = outbox.stats().await.unwrap();
+        (stats.pending, stats.unsent()) == (100, 100)
+    })
+    .await;
     let stats = outbox.stats().await.unwrap();
-    assert_eq!((stats.pending, stats.failed, stats.dead), (100, 0, 0));
+    assert_eq!((stats.failed, stats.dead), (0, 0));
     assert!(dispatcher.paused().is_some());
     create_job_stream(&nats).await;
     until("the jobs leave", SOON, || async { outbox.stats().await.unwrap().dispatched == 100 }).await;
